@@ -46,15 +46,17 @@ __all__ = [
 ]
 
 # modules of the public names, in ascending order of their requirements
-_HOMES = ("_show_versions", "transition", "plotting", "model_selection", "methods", "nets", "datasets", "comparison")
+_HOMES = "_show_versions transition likelihood noise_model plotting model_selection methods nets datasets comparison"
 
 if TYPE_CHECKING:
     from ._show_versions import *
     from .comparison import *
     from .datasets import *
+    from .likelihood import *
     from .methods import *
     from .model_selection import *
     from .nets import *
+    from .noise_model import *
     from .plotting import *
     from .transition import *
 else:
@@ -62,7 +64,7 @@ else:
     def __getattr__(name: str) -> Any:
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        homes = (import_module(f"{__name__}.{home}") for home in _HOMES)
+        homes = (import_module(f"{__name__}.{home}") for home in _HOMES.split())
         return next(getattr(home, name) for home in homes if hasattr(home, name))
 
 

@@ -46,7 +46,8 @@ from sklearn.metrics import average_precision_score
 from sklearn.model_selection import cross_val_predict
 
 from noisytransition import ComparisonData, EMTransitionClassifier, GLCClassifier, SModelClassifier, transition_error
-from noisytransition.transition import LabelNoiseModel, count_transition_matrix, denoise_proba
+from noisytransition.noise_model import LabelNoiseModel
+from noisytransition.transition import count_transition_matrix, denoise_proba
 
 ROWS, MEMORISED = RESULTS / "label_issues.jsonl", RESULTS / "label_issues_memorised.jsonl"
 DIGITS = ["asymmetric-0.4", "pair-0.45", "symmetric-0.4"]

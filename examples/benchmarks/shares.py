@@ -28,8 +28,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 
 from noisytransition import LabelNoiseModel, flip_labels
+from noisytransition.noise_model._shares import Population, prediction_powered
 from noisytransition.transition import pair_noise, symmetric_noise
-from noisytransition.transition._shares import Population, prediction_powered
 
 OUT = RESULTS / "shares.jsonl"
 LEVEL, N = 0.9, 2000

@@ -35,8 +35,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from noisytransition import LabelNoiseModel, flip_labels
+from noisytransition.likelihood._sources import log_likelihood
 from noisytransition.transition import pair_noise, symmetric_noise
-from noisytransition.transition._sources import log_likelihood
 
 OUT = RESULTS / "sources.jsonl"
 SEEDS = 5

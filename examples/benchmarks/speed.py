@@ -28,13 +28,8 @@ from speed_steps import LOOPS, LR, MOMENTUM, Problem, cnn, mlp, plain, wide_cnn
 from speed_turns import TURNS, ratio, turns
 
 from noisytransition import CrossEntropyClassifier
-from noisytransition.transition import (
-    class_conditional_test,
-    em_transition_matrix,
-    flip_labels,
-    label_posterior,
-    symmetric_noise,
-)
+from noisytransition.likelihood import em_transition_matrix
+from noisytransition.transition import class_conditional_test, flip_labels, label_posterior, symmetric_noise
 
 OUT = RESULTS / "speed.jsonl"
 

@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 from ..data._read import Samples, validate_rows
 from ..labels._pandas import names_of_rows, warn_of_order
 from ..labels._read import complete_codes
-from ..report import NoiseReport
-from ..transition._noise_model import LabelNoiseModel
+from ..noise_model._model import LabelNoiseModel
+from ..report import NoiseReport, noise_report
 
 
 class NoiseModelMixin:
@@ -212,7 +212,7 @@ class NoiseModelMixin:
             P(true class | x) from a classifier that was not trained on X, such as `oof_proba_` of
             `EMTransitionClassifier`. Default: `predict_proba`.
         display_rows, level, max_rows, title
-            As in `LabelNoiseModel.noise_report`. Default of `display_rows`: X.
+            As in `report.noise_report`. Default of `display_rows`: X.
 
         Returns
         -------
@@ -240,7 +240,7 @@ class NoiseModelMixin:
                 complete_codes(y_meta_noisy, self.classes_, len(proba_meta), "y_meta_noisy")
         shown = validate_rows(self, X, reset=False) if isinstance(X, Mapping) else X  # rows that can be indexed
         return self._apply(
-            LabelNoiseModel.noise_report,
+            noise_report,
             X,
             y_noisy,
             y_verified,

@@ -9,13 +9,13 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from ..labels._columns import SourceLabels
+from ..likelihood._calibration import Calibration
+from ..likelihood._channels import LogLinear, OneT
+from ..likelihood._held_out import Candidate, HeldOut
+from ..likelihood._sources import Dependence, SourceFit
+from ..likelihood._uncertainty import TransitionUncertainty
 from ..nets import NoisyLabelNet
 from ..persistence._storage import NAMED, about, is_plain, plain_history, write
-from ..transition._calibration import Calibration
-from ..transition._channels import LogLinear, OneT
-from ..transition._held_out import Candidate, HeldOut
-from ..transition._sources import Dependence, SourceFit
-from ..transition._uncertainty import TransitionUncertainty
 
 if TYPE_CHECKING:
     from ._classifier import NoisyLabelClassifier

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from skorch.callbacks import Callback
 from torch import nn
 
+from ..likelihood._held_out import Candidate, HeldOut
 from ..nets import NoisyLabelNet, Rows
 from ..nets._checks import DivergenceError
 from ..nets._rows import noisy_and_clean
 from ..transition._estimation import pair_counts
-from ..transition._held_out import Candidate, HeldOut
 from ..updates import PosteriorCounts
 from ._checks import without_bound_callbacks
 from ._run import Run

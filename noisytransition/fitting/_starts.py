@@ -8,7 +8,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..labels._encode import shortened
 from ..labels._pandas import in_class_order
+from ..likelihood._shrinkage import shrunk_to_symmetric
 from ..nets import NoisyLabelNet
+from ..noise_model._model import LabelNoiseModel
 from ..transition import (
     anchor_transition_matrix,
     confusion_transition_matrix,
@@ -18,8 +20,6 @@ from ..transition import (
 )
 from ..transition._checks import check_transition_matrix
 from ..transition._estimation import floor_transition_matrix, normalise_rows
-from ..transition._noise_model import LabelNoiseModel
-from ..transition._shrinkage import shrunk_to_symmetric
 from ._checks import check_checkpoints
 from ._run import Run
 

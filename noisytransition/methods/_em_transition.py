@@ -20,15 +20,15 @@ from ..fitting._parameters import Module
 from ..fitting._run import Run
 from ..fitting._starts import classes_without_clean_rows, start_of_transition
 from ..labels._pandas import in_class_order
+from ..likelihood._class_offset import weights_of_clean_rows
+from ..likelihood._diagnostics import warn_of_reasons, worse_than_labels
+from ..likelihood._fit import LARGEST_WEIGHT
+from ..likelihood._held_out import HeldOut, fine_tuning_helps, select_epochs
+from ..likelihood._shrinkage import Prior, check_prior
 from ..losses import GoldCorrectionLoss, SourcesLoss
 from ..nets._checks import DivergenceError
-from ..transition import LabelNoiseModel
-from ..transition._class_offset import weights_of_clean_rows
-from ..transition._diagnostics import warn_of_reasons, worse_than_labels
+from ..noise_model import LabelNoiseModel
 from ..transition._estimation import normalise_rows
-from ..transition._fit import LARGEST_WEIGHT
-from ..transition._held_out import HeldOut, fine_tuning_helps, select_epochs
-from ..transition._shrinkage import Prior, check_prior
 
 # fraction of the epochs for the warm-up: T and accuracy are no worse than after all epochs (design half of
 # examples/benchmarks/zoo, error of T 0.159 and 0.174, accuracy 0.802 and 0.799)

@@ -16,8 +16,8 @@ from ..fitting._checks import check_device
 from ..fitting._parameters import built_in
 from ..nets import MLP, NoisyLabelNet
 from ..nets._checks import check_sized
+from ..noise_model._model import LabelNoiseModel
 from ..persistence._storage import read
-from ..transition._noise_model import LabelNoiseModel
 
 # net parameters that affect predictions
 _OF_PREDICTION = ("module", "batch_size", "device", "dtype", "precision", "compile", "iterator_valid", "classes")

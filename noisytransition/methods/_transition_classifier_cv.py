@@ -24,14 +24,14 @@ from ..fitting._cross_fitting import fold_of_rows
 from ..labels._columns import SourceLabels
 from ..labels._pandas import warn_of_order
 from ..labels._read import SeparateLabels, labels_of_fit
-from ..transition._calibration import Calibration
+from ..likelihood._calibration import Calibration
+from ..likelihood._diagnostics import warn_of_reasons, worse_than_labels
+from ..likelihood._fit import shrunk_gold_start
+from ..likelihood._held_out import Candidate, one_candidate
+from ..likelihood._shrinkage import Prior, check_prior
+from ..noise_model._model import LabelNoiseModel
 from ..transition._checks import check_probabilities
-from ..transition._diagnostics import warn_of_reasons, worse_than_labels
 from ..transition._estimation import finite_log
-from ..transition._fit import shrunk_gold_start
-from ..transition._held_out import Candidate, one_candidate
-from ..transition._noise_model import LabelNoiseModel
-from ..transition._shrinkage import Prior, check_prior
 
 _NO_PROBA = "{0} has no predict_proba. Pass a classifier or parameters with it, or CalibratedClassifierCV({0}(...))."
 

@@ -1,5 +1,6 @@
-"""Noise reports of classifiers that estimate T: facts, words and an HTML page."""
+"""Noise reports of noise models: facts, words and an HTML page."""
 
+from ._make import noise_report
 from ._report import NoiseReport
 
-__all__ = ["NoiseReport"]
+__all__ = ["NoiseReport", "noise_report"]

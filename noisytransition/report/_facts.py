@@ -2,15 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..noise_model._samples import Judged
 from ._text import plain, short
-
-if TYPE_CHECKING:
-    from ..transition._posterior import Judged
 
 # Maximum number of listed classes and flips
 _MOST_CLASSES, _MOST_FLIPS = 50, 10
@@ -61,7 +59,7 @@ _NO_BOUNDS: dict[str, Any] = {"low": None, "high": None}
 
 def make_facts(
     model: Any,
-    judged: "Judged",
+    judged: Judged,
     clean: Clean | None,
     samples: Sequence[Mapping],
     index: Sequence,
@@ -152,7 +150,7 @@ def _flips(known: _Known) -> list[Facts]:
 
 
 # ---------------------------------------------------------------------------- classes
-def _classes(known: _Known, judged: "Judged", clean: Clean | None, n_to_verify: NDArray[np.intp]) -> Facts:
+def _classes(known: _Known, judged: Judged, clean: Clean | None, n_to_verify: NDArray[np.intp]) -> Facts:
     """Noise rate, number of samples and risks of each class; lists the classes with the most risks and noise."""
     c, kept = len(known.T), known.T.diagonal()
     n_given = np.bincount(judged.noisy[judged.noisy >= 0], minlength=c)
@@ -214,7 +212,7 @@ def _calibration(proba: NDArray, y: NDArray[np.intp], level: float) -> Facts:
     return {**accuracy(of_row >= 0), "expected_calibration_error": error, "bins": bins}
 
 
-def _label_issues(names: list, judged: "Judged", samples: Sequence, index: Sequence, right: float) -> Facts:
+def _label_issues(names: list, judged: Judged, samples: Sequence, index: Sequence, right: float) -> Facts:
     issues = judged.issues()
     return {
         "n_rows": int((~judged.is_verified).sum()),

@@ -4,7 +4,6 @@
 """
 
 from ._class_conditional import class_conditional_test
-from ._em import EMResult, em_transition_matrix
 from ._estimation import (
     anchor_transition_matrix,
     confusion_transition_matrix,
@@ -13,13 +12,9 @@ from ._estimation import (
 )
 from ._metrics import sampling_limit, transition_error
 from ._noise import cifar10_noise, digits_noise, flip_labels, flip_noise, pair_noise, superclass_noise, symmetric_noise
-from ._noise_model import LabelNoiseModel
 from ._posterior import denoise_proba, label_posterior
-from ._uncertainty import transition_uncertainty
 
 __all__ = [
-    "EMResult",
-    "LabelNoiseModel",
     "anchor_transition_matrix",
     "cifar10_noise",
     "class_conditional_test",
@@ -27,7 +22,6 @@ __all__ = [
     "count_transition_matrix",
     "denoise_proba",
     "digits_noise",
-    "em_transition_matrix",
     "flip_labels",
     "flip_noise",
     "gold_transition_matrix",
@@ -37,5 +31,4 @@ __all__ = [
     "superclass_noise",
     "symmetric_noise",
     "transition_error",
-    "transition_uncertainty",
 ]

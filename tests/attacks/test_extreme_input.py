@@ -11,16 +11,15 @@ from hypothesis import strategies as st
 from strategies import permutations, row_stochastic, transition_matrices
 
 from noisytransition import EMTransitionClassifier
+from noisytransition.likelihood import em_transition_matrix, transition_uncertainty
 from noisytransition.transition import (
     anchor_transition_matrix,
     confusion_transition_matrix,
     count_transition_matrix,
     denoise_proba,
-    em_transition_matrix,
     gold_transition_matrix,
     label_posterior,
     transition_error,
-    transition_uncertainty,
 )
 
 # ---------------------------------------------------------------------------- fits

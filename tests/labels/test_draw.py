@@ -14,8 +14,8 @@ from sklearn.model_selection import cross_val_predict
 
 from noisytransition import LabelNoiseModel
 from noisytransition.labels._draw import is_chosen_by_suspicion, weights_by_given_label, weights_of_labels
+from noisytransition.noise_model._shares import prediction_powered
 from noisytransition.transition import count_transition_matrix, flip_labels, transition_error
-from noisytransition.transition._shares import prediction_powered
 
 TWO = np.array([[0.95, 0.05], [0.2, 0.8]])
 

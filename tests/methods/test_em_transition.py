@@ -22,14 +22,9 @@ from noisytransition import (
     transition_error,
 )
 from noisytransition.fitting._cross_fitting import fold_of_rows
-from noisytransition.transition import (
-    _fit,
-    flip_labels,
-    gold_transition_matrix,
-    pair_noise,
-    symmetric_noise,
-)
-from noisytransition.transition._shrinkage import shrunk_to_symmetric
+from noisytransition.likelihood import _fit
+from noisytransition.likelihood._shrinkage import shrunk_to_symmetric
+from noisytransition.transition import flip_labels, gold_transition_matrix, pair_noise, symmetric_noise
 
 FAST = {"max_epochs": 8, "batch_size": 64, "optimizer": "sgd", "lr": 0.1, "optimizer__momentum": 0.9, "random_state": 0}
 OF_T = FAST | {"fine_tune": False}

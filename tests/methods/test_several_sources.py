@@ -17,7 +17,8 @@ from sklearn.preprocessing import StandardScaler
 from training import no_training, refused
 
 from noisytransition import EMTransitionClassifier, TransitionClassifierCV, TrustedKFold, load, make_verified_scorer
-from noisytransition.transition import LabelNoiseModel, flip_labels, symmetric_noise
+from noisytransition.noise_model import LabelNoiseModel
+from noisytransition.transition import flip_labels, symmetric_noise
 
 NAMES = np.array(["ant", "bee", "cat"])
 NOISE = {"careful": 0.15, "hasty": 0.45, "hasty too": 0.45, "wild": 0.6, "mean": 0.6}

@@ -8,9 +8,10 @@ import pytest
 from noise_reports import SomeClassifier, clean, judged, make
 from posteriors import simulated
 
+from noisytransition.likelihood import em_transition_matrix, transition_uncertainty
+from noisytransition.noise_model import LabelNoiseModel
 from noisytransition.report import _facts as module
 from noisytransition.report._facts import _calibration, _share
-from noisytransition.transition import LabelNoiseModel, em_transition_matrix, transition_uncertainty
 
 Z = NormalDist().inv_cdf(0.95)
 NAMES = [f"class {k}" for k in range(7)]

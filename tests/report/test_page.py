@@ -9,7 +9,7 @@ import pytest
 from noise_reports import Page, SomeClassifier, clean, judged, make
 
 from noisytransition import LabelNoiseModel
-from noisytransition.report import NoiseReport
+from noisytransition.report import NoiseReport, noise_report
 
 NAMES = ["ant", "bee", "cat", "dog"]
 HOSTILE = [
@@ -166,7 +166,7 @@ def test_sources_of_labels_have_a_section():
     labels = pd.DataFrame({who: np.where(rng.random(300) < p, y, (y + 1) % 3) for who, p in right.items()})
     labels["verified"] = np.where(np.arange(300) < 90, y, -1)
     proba = 0.7 * np.eye(3)[y] + 0.1
-    report = LabelNoiseModel().fit(proba, labels).noise_report(proba, labels)
+    report = noise_report(LabelNoiseModel().fit(proba, labels), proba, labels)
     listed = report.facts["sources"]["listed"]
     assert [source["source"] for source in listed] == ["Eve", "Ben", HOSTILE[0]]  # from the worst to the best
     for source in listed:

@@ -4,14 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from noisytransition.transition import (
-    LabelNoiseModel,
-    class_conditional_test,
-    denoise_proba,
-    flip_labels,
-    label_posterior,
-    pair_noise,
-)
+from noisytransition.noise_model import LabelNoiseModel
+from noisytransition.transition import class_conditional_test, denoise_proba, flip_labels, label_posterior, pair_noise
 from noisytransition.transition._checks import check_probabilities, check_transition_matrix
 
 T = pair_noise(3, 0.4)

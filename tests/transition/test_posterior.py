@@ -19,15 +19,8 @@ from strategies import (
     rows_without_tiny,
 )
 
-from noisytransition.transition import (
-    LabelNoiseModel,
-    _checks,
-    denoise_proba,
-    flip_labels,
-    label_posterior,
-    pair_noise,
-    symmetric_noise,
-)
+from noisytransition.noise_model import LabelNoiseModel
+from noisytransition.transition import _checks, denoise_proba, flip_labels, label_posterior, pair_noise, symmetric_noise
 
 
 def label_quality(proba, y, T):

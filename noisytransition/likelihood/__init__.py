@@ -1,0 +1,6 @@
+"""Likelihood of T and of a calibration, given probabilities and labels: maximum, prior, error bars. numpy and scipy."""
+
+from ._em import EMResult, em_transition_matrix
+from ._uncertainty import transition_uncertainty
+
+__all__ = ["EMResult", "em_transition_matrix", "transition_uncertainty"]

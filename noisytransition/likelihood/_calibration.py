@@ -1,0 +1,429 @@
+"""Calibration of class probabilities by matrix scaling, fitted jointly with T to all labels.
+
+The calibration map is affine in the logarithms of the probabilities, with a prior on its parameters. The estimate of T,
+the selection of classifiers and the error bars use the same map.
+"""
+
+from collections.abc import Callable, Iterator
+from copy import copy
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import optimize, special
+
+from ..transition._checks import check_probabilities
+from ..transition._estimation import TINY, finite_log, normalise_rows
+
+# logit of a class with probability 0 in all samples, finite
+_IMPOSSIBLE = -1e9
+#: with more classes the matrix has too many entries for the clean samples; only scale and bias are fitted
+MOST_CLASSES_WITH_MATRIX = 20
+# prior precision of the contribution of a matrix entry to a logit (about 0.3), relative to the variance of the logits.
+# Between 4 and 40 the error of T differs by 3 % (36 cells of examples/benchmarks/em_transition.py, seeds 0 to 4)
+_PRECISION = 10.0
+# lower bound of this variance, so that the prior is proper if all probabilities are equal
+_SMALLEST_VARIANCE = 1e-6
+# upper bound of the value that replaces a probability of 0: for one-hot probabilities, half of the smallest is 1/2
+_HIGHEST_FLOOR = 0.05
+# upper bound of the map's log-scale: exp overflows where the line search may go
+_MAX_LOG_SCALE = 10.0
+# more iterations hardly increase the likelihood, and T does not improve: 10,000 images of CIFAR-10 (seed 0 of
+# examples/benchmarks/cv_none.py), error of T after 200, 500, 850 iterations (the last) 0.103, 0.110, 0.116
+_MAX_ITER = 500
+# Iterations of the first maximisation, which compares candidates. If it needs more, later ones rescale the logits of T:
+# the likelihood is nearly flat along logits of small entries, which would take most steps. Not from the start: with an
+# under-trained network there are other maxima, with a wrong T ("digits, pair 0.4, under-trained" of
+# examples/benchmarks/zoo). After 60, T is as good there, but worse in large problems with one T (many_seeds.py)
+MAX_ITER_FIRST = 100
+# added to the curvature of the mean loss along a logit of T, since an entry may have no samples
+_LEAST_CURVATURE = 1e-4
+# with many classes, T without a prior and the map overfit: simulated pair noise, 100 classes, error of T after 30, 60,
+# 500 iterations 0.819, 0.819, 0.859
+_MAX_ITER_MANY_CLASSES = 40
+# with more classes, iterations are slow: 20 of a later maximisation, with rescaled logits of T, give the same error of
+# T as 40 without (150 to 400 classes, five kinds of noise, 1 and 5 clean samples per class; 10 do not). With 1,000 they
+# do for pair and symmetric noise; with three flips per class, a shrunk T is selected in two of three seeds (0.57, 0.43)
+SLOW_CLASSES, _MAX_ITER_AGAIN = 100, 20
+#: resolution of single precision: a network's smaller probabilities are indistinguishable from 0
+SMALLEST_PROBA = 1e-7
+# bounds of the logarithm of an inverse temperature: a factor from 1/20 to 7
+_LOG_SCALES = (-3.0, 2.0)
+#: the maximisation ends when the mean log-likelihood of a sample improves by less
+TOLERANCE = 1e-7
+# sums and products of exponentials of smaller logits neither overflow nor underflow
+_LARGE_LOGIT = {"d": 300.0, "f": 80.0}
+# a larger table of noisy samples is in single precision, which halves the time; sums are in double precision
+_MOST_IN_DOUBLE = 2**17
+# numbers in a block of samples: 256 or 512 KiB
+_BLOCK_SIZE = 2**16
+
+
+#: log-likelihood, counts of (true, noisy), and gradients by b and by the matrix
+Sums = tuple[float, NDArray, NDArray, NDArray]
+
+
+class Calibration(NamedTuple):
+    """Map that calibrates probabilities by matrix scaling, ``softmax(A u + b)`` with u = log proba.
+
+    Attributes
+    ----------
+    matrix : ndarray of shape (c, c)
+        A, the linear map of the logarithms of the probabilities.
+    bias : ndarray of shape (c,)
+        b; minus infinity for a class with probability 0 in all samples.
+    floor : float, default=1e-12
+        Smaller probabilities are raised to this.
+    """
+
+    matrix: NDArray[np.float64]
+    bias: NDArray[np.float64]
+    floor: float = TINY
+
+    def of_classes(self, c: int) -> "Calibration":
+        """Map of the first classes, if all others have probability 0."""
+        return Calibration(self.matrix[:c, :c], self.bias[:c], self.floor)
+
+    def __call__(self, proba: ArrayLike) -> NDArray[np.float64]:
+        """Calibrate probabilities from the classifier that the map was fitted to, shape (n, c)."""
+        u = centred_logits(check_probabilities(proba, len(self.bias)), np.isneginf(self.bias), self.floor)
+        if len(self.bias) > MOST_CLASSES_WITH_MATRIX:  # a product with the diagonal A would take c times as long
+            return special.softmax(u * self.matrix.diagonal() + self.bias, axis=1)
+        return special.softmax(u @ self.matrix.T + self.bias, axis=1)
+
+
+class Maximum(NamedTuple):
+    """Maximum of a likelihood of T: T, expected counts of (true, noisy), calibration map and log-likelihood."""
+
+    transition_matrix: NDArray[np.float64]
+    counts: NDArray[np.float64]
+    calibration: Calibration | None
+    log_likelihood: float
+    converged: bool
+    n_iter: int
+
+
+class CalibratedLikelihood:
+    r"""Joint log-likelihood of T and the calibration map ``z = s u + B u + b``, with the prior of the map.
+
+    Losses: of a noisy sample ``- log sum_i softmax(z)_i T[i, y]``, of a clean sample ``- log softmax(z + offset)_y``
+    times its weight, of a pair ``- log T[i, j]``. Log s and b have a unit normal prior, an entry of B a normal one with
+    precision 10 times the variance of u, so that it adds about 0.3 to a logit.
+
+    Parameters
+    ----------
+    proba, proba_meta : ndarray of shape (n, c) and (n_meta, c)
+        Out-of-sample probabilities of the noisy and the clean samples.
+    y, y_meta : ndarray of int
+        Noisy and true labels.
+    pairs : ndarray of shape (c, c)
+        Counts of samples with both labels known.
+    meta_weight : float or ndarray of shape (n_meta,), default=1.0
+        Weights of clean samples.
+    meta_offset : ndarray of shape (c,) or float, default=0.0
+        Added to the logits of clean samples: log ratio of the class priors of clean and noisy samples.
+    """
+
+    def __init__(
+        self,
+        proba: NDArray,
+        y: NDArray,
+        proba_meta: NDArray,
+        y_meta: NDArray,
+        pairs: NDArray,
+        meta_weight: NDArray | float = 1.0,
+        meta_offset: NDArray | float = 0.0,
+    ) -> None:
+        self.c, self.pairs, self.meta_offset = len(pairs), pairs, meta_offset
+        self.n_rows = len(y) + len(y_meta)
+        self.with_matrix = self.c <= MOST_CLASSES_WITH_MATRIX
+        order = np.argsort(y, kind="stable")
+        self.n_clean = np.bincount(y_meta, minlength=self.c)
+        self.absent = _without_probability(proba) & _without_probability(proba_meta) & (self.n_clean == 0)
+        self.floor = _floor((proba, proba_meta), self.absent)
+        u = centred_logits(np.concatenate([proba[order], proba_meta]), self.absent, self.floor)
+        self.precision = map_precision(u, self.absent)
+        blocks, weight = _in_blocks(u[len(y) :], y_meta), np.broadcast_to(meta_weight, len(y_meta))
+        self.clean_blocks = [(of_block, places, weight[rows]) for rows, of_block, places in blocks]
+        noisy = u[: len(y)].astype(np.float32 if y.size * self.c > _MOST_IN_DOUBLE else np.float64)
+        self.rows = (_RowsOfFewClasses if self.with_matrix else _RowsByLabel)(noisy, y[order], self.c)
+        self.x: NDArray | None = None  # result of the last maximisation
+
+    def maximise(self, T: NDArray, pseudo_counts: NDArray, max_iter: int, tol: float) -> Maximum:
+        """Find the maximum by L-BFGS, adding `pseudo_counts` to the pairs.
+
+        The first call has at most 100 iterations; a later one continues from it.
+        """
+        known, most = self.pairs + pseudo_counts, _MAX_ITER if self.with_matrix else _MAX_ITER_MANY_CLASSES
+        if self.x is None:
+            self.x, unit = self.pack(0.0, np.zeros(self.c), np.zeros_like(T), finite_log(T)), np.ones(())
+            most = min(most, MAX_ITER_FIRST)
+        else:
+            unit = self.units(self.x, known)
+            if self.c > SLOW_CLASSES:
+                most = _MAX_ITER_AGAIN
+        found = minimum(lambda x: self.objective(x, known), self.x, unit, min(most, max_iter))
+        self.x = found.x
+        counts, calibration = self.counts(self.x), self.calibration(self.x)
+        T = special.softmax(self.unpack(self.x)[3], axis=1)
+        T = normalise_rows(counts + known, T)
+        converged = bool(found.success) or found.nit < max_iter  # or stopped early on purpose
+        return Maximum(T, counts + self.pairs, calibration, -found.fun * self.n_rows, converged, found.nit)
+
+    def with_weights(self, meta_weight: NDArray) -> "CalibratedLikelihood":
+        """The likelihood with other weights of the clean samples; `maximise` continues from the present maximum."""
+        other, ends = copy(self), np.cumsum([len(weight) for *_, weight in self.clean_blocks])[:-1]
+        parts = zip(self.clean_blocks, np.split(meta_weight, ends), strict=True)
+        other.clean_blocks = [(u, places, weight) for (u, places, _), weight in parts]
+        return other
+
+    # ---- parameters
+    def pack(self, log_scale: float, bias: NDArray, matrix: NDArray, logits_T: NDArray) -> NDArray[np.float64]:
+        """Concatenate all parameters; without B for many classes."""
+        return np.concatenate([[log_scale], bias, matrix.ravel() if self.with_matrix else [], logits_T.ravel()])
+
+    def units(self, x: NDArray, known: NDArray) -> NDArray[np.float64]:
+        """Units of the parameters in which the loss has a similar curvature along all logits of T."""
+        total = self.counts(x) + known
+        of_T = 1 / np.sqrt(total * (1 - normalise_rows(total, total)) / self.n_rows + _LEAST_CURVATURE)
+        return self.pack(1.0, np.ones(self.c), np.ones_like(of_T), of_T)
+
+    def unpack(self, x: NDArray) -> tuple[float, NDArray, NDArray, NDArray]:
+        """Split into log s, b, B and the logits of T."""
+        c = self.c
+        matrix = x[1 + c : -c * c].reshape(c, c) if self.with_matrix else np.zeros(())
+        return x[0], x[1 : 1 + c], matrix, x[-c * c :].reshape(c, c)
+
+    def calibration(self, x: NDArray) -> Calibration:
+        """Calibration map of the parameters x."""
+        log_scale, bias, matrix, _ = self.unpack(x)
+        return Calibration(self.linear(log_scale, matrix), np.where(self.absent, -np.inf, bias), self.floor)
+
+    def linear(self, log_scale: float, matrix: NDArray) -> NDArray[np.float64]:
+        """Linear part of the map, s + B."""
+        return matrix + _scale(log_scale) * np.eye(self.c)
+
+    # ---- value and gradient
+    def objective(self, x: NDArray, known: NDArray) -> tuple[float, NDArray[np.float64]]:
+        """Mean loss per sample, and its gradient."""
+        log_scale, bias, matrix, logits_T = self.unpack(x)
+        log_T = _log_softmax(logits_T)
+        T = np.exp(log_T)
+        of_rows, counts, of_bias, of_matrix = self.rows.sums(_scale(log_scale), self.bias_of_all(bias), matrix, T)
+        counts = known + counts
+        of_T = counts - T * counts.sum(axis=1, keepdims=True)
+        return self.with_clean_rows(x, of_rows, float((known * log_T).sum()), of_bias, of_matrix, of_T)
+
+    def with_clean_rows(
+        self, x: NDArray, of_rows: float, of_known: float, of_bias: NDArray, of_matrix: NDArray, of_T: NDArray
+    ) -> tuple[float, NDArray[np.float64]]:
+        """Mean loss per sample and its gradient: add clean samples and priors to sums of noisy samples and pairs."""
+        log_scale, bias, matrix, _ = self.unpack(x)
+        scale, offset = _scale(log_scale), (self.bias_of_all(bias) + self.meta_offset)[:, None]
+        log_likelihood = of_rows + of_known
+        for u, places, weight in self.clean_blocks:
+            z = self.linear(log_scale, matrix) @ u if self.with_matrix else scale * u
+            log_p = _log_softmax(z + offset, axis=0)
+            of_clean = -weight * np.exp(log_p)
+            of_clean.reshape(-1)[places] += weight
+            of_bias = of_bias + of_clean.sum(axis=1)
+            of_matrix = of_matrix + (of_clean @ u.T if self.with_matrix else (of_clean * u).sum(axis=1))  # or diagonal
+            log_likelihood += float(weight @ log_p.take(places))
+        prior = -(log_scale**2 + (bias**2).sum() + self.precision * (matrix**2).sum()) / 2
+        gradient = self.pack(
+            scale * (np.trace(of_matrix) if self.with_matrix else of_matrix.sum()) - log_scale,
+            of_bias - bias,
+            of_matrix - self.precision * matrix if self.with_matrix else matrix,
+            of_T,
+        )
+        return -(log_likelihood + prior) / self.n_rows, -gradient / self.n_rows
+
+    def counts(self, x: NDArray) -> NDArray[np.float64]:
+        """Expected number of noisy samples of each true and noisy label."""
+        log_scale, bias, matrix, logits_T = self.unpack(x)
+        return self.rows.sums(_scale(log_scale), self.bias_of_all(bias), matrix, np.exp(_log_softmax(logits_T)))[1]
+
+    def bias_of_all(self, bias: NDArray) -> NDArray[np.float64]:
+        """Bias b, with a very low value for classes with probability 0 in all samples."""
+        return np.where(self.absent, _IMPOSSIBLE, bias)
+
+
+# ---------------------------------------------------------------------------- sums over the noisy samples
+class _RowsOfFewClasses:
+    """Noisy samples with logits ``s u + B u + b``, in blocks of shape (c, n); `u` has shape (n, c)."""
+
+    def __init__(self, u: NDArray, y: NDArray, c: int) -> None:
+        self.c, self.dtype = c, u.dtype
+        self.largest = np.abs(u).max(axis=0, initial=0.0)
+        self.blocks = [(of_block, y[rows], places) for rows, of_block, places in _in_blocks(u, y)]
+
+    def sums(self, scale: float, bias: NDArray, matrix: NDArray, T: NDArray) -> Sums:
+        """Sums over all samples; the gradient by the matrix has shape (c, c)."""
+        log_likelihood, counts = 0.0, np.zeros((self.c, self.c))
+        of_bias, of_matrix = np.zeros(self.c), np.zeros((self.c, self.c))
+        of_noisy, of_true = (np.ascontiguousarray(a, dtype=self.dtype) for a in (T.T, T))
+        linear, b = (matrix + scale * np.eye(self.c)).astype(self.dtype), bias.astype(self.dtype)[:, None]
+        bound = float((np.abs(linear) @ self.largest + np.abs(b[:, 0])).max())
+        for u, _, places in self.blocks:
+            p = linear @ u
+            p += b
+            p = _exp(p, axis=0, bound=bound)
+            of_softmax = 1 / p.sum(axis=0)
+            of_row = np.maximum((of_noisy @ p).take(places) * of_softmax, TINY**2)
+            log_likelihood += float(np.log(of_row).sum(dtype=np.float64))
+            of_label = np.zeros_like(p)
+            of_label.reshape(-1)[places] = of_softmax / of_row
+            counts += p @ of_label.T
+            p *= of_true @ of_label - of_softmax  # posterior minus softmax: gradient by logits
+            of_bias += p.sum(axis=1)
+            of_matrix += p @ u.T
+        return log_likelihood, T * counts, of_bias, of_matrix
+
+
+class _RowsByLabel:
+    """Noisy samples of many classes, sorted by label, with logits ``s u + b``; a block needs one column of T."""
+
+    def __init__(self, u: NDArray, y: NDArray, c: int) -> None:
+        self.c, self.u = c, u
+        self.largest = max(self.u.max(initial=0.0), -self.u.min(initial=0.0))
+        most, edges = max(1, _BLOCK_SIZE // c), np.concatenate([[0], np.bincount(y, minlength=c).cumsum()])
+        self.blocks: list[tuple[int, slice]] = []
+        for label, (first, end) in enumerate(pairwise(edges.tolist())):
+            self.blocks += [(label, slice(i, min(i + most, end))) for i in range(first, end, most)]
+
+    def sums(self, scale: float, bias: NDArray, matrix: Any, T: NDArray) -> Sums:
+        """Sums over all samples, without storing posteriors; the gradient is by the matrix's diagonal only."""
+        log_likelihood, counts = 0.0, np.zeros((self.c, self.c))
+        of_bias, of_diagonal, b = np.zeros(self.c), np.zeros(self.c), bias.astype(self.u.dtype)
+        columns, bound = np.ascontiguousarray(T.T, dtype=self.u.dtype), scale * self.largest + np.abs(bias).max()
+        for label, rows in self.blocks:
+            u, column = self.u[rows], columns[label]
+            p = scale * u
+            p += b
+            p = _exp(p, axis=1, bound=bound)
+            sums = p.sum(axis=1)
+            of_row = np.maximum(p @ column / sums, TINY**2)
+            log_likelihood += float(np.log(of_row).sum(dtype=np.float64))
+            factors = np.stack([1 / (of_row * sums), 1 / sums])
+            of_posterior, of_softmax = factors @ p
+            of_posterior *= column
+            counts[label] += of_posterior
+            of_bias += of_posterior - of_softmax
+            p *= u
+            of_posterior, of_softmax = factors @ p
+            of_diagonal += column * of_posterior - of_softmax
+        return log_likelihood, counts.T, of_bias, of_diagonal
+
+
+def _in_blocks(u: NDArray, y: NDArray) -> Iterator[tuple[slice, NDArray, NDArray[np.intp]]]:
+    """Yield blocks of samples: their rows, `u` with shape (c, n), and the flat indices of their labels in it."""
+    most = max(1, _BLOCK_SIZE // u.shape[1])
+    for rows in (slice(i, i + most) for i in range(0, len(y), most)):
+        of_block = np.array(u[rows].T, order="C")  # a view would keep all of u in memory
+        yield rows, of_block, y[rows] * of_block.shape[1] + np.arange(of_block.shape[1])
+
+
+def _exp(z: NDArray, axis: int, bound: float) -> NDArray[np.float64]:
+    """Exponentiate logits in place. If some are large, divide each sample by its largest value.
+
+    A `bound` of their absolute values, up to rounding, saves computing their maximum.
+    """
+    large = _LARGE_LOGIT[z.dtype.char]
+    if bound > 0.999 * large and max(z.max(), -z.min()) > large:
+        z -= z.max(axis=axis, keepdims=True)
+    return np.exp(z, out=z)
+
+
+# ---------------------------------------------------------------------------- helpers
+def minimum(
+    objective: Callable[[NDArray], tuple[float, NDArray]],
+    x: NDArray,
+    unit: NDArray,
+    max_iter: int,
+    bounds: Any = None,
+) -> Any:
+    """Result of L-BFGS from x, with parameters and bounds in these units; x of the result is unscaled."""
+
+    def in_units(z: NDArray) -> tuple[float, NDArray]:
+        value, gradient = objective(z * unit)
+        return value, gradient * unit
+
+    options = {"maxiter": max_iter, "ftol": TOLERANCE, "maxcor": 20}
+    found: Any = optimize.minimize(in_units, x / unit, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    found.x = found.x * unit
+    return found
+
+
+def _log_softmax(z: NDArray, axis: int = 1) -> NDArray[np.float64]:
+    """Log-softmax, several times faster than scipy's for small arrays."""
+    z = z - z.max(axis=axis, keepdims=True)
+    return z - np.log(np.exp(z).sum(axis=axis, keepdims=True))
+
+
+def _scale(log_scale: float) -> float:
+    return float(np.exp(min(log_scale, _MAX_LOG_SCALE)))
+
+
+def centred_logits(proba: NDArray, absent: NDArray | None = None, floor: float = TINY) -> NDArray[np.float64]:
+    """Logarithms of probabilities, centred in each row; 0 for classes with probability 0 in all rows."""
+    u = np.log(np.maximum(proba, floor))
+    absent = _without_probability(proba) if absent is None else absent
+    u -= _columns(u, ~absent).mean(axis=1, keepdims=True)
+    u[:, absent] = 0
+    return u
+
+
+def _without_probability(proba: NDArray) -> NDArray[np.bool_]:
+    """Mask of classes with probability 0 in all rows."""
+    return np.asarray(~proba.any(axis=0))
+
+
+def _columns(u: NDArray, chosen: NDArray) -> NDArray:
+    """Select columns; without a copy if all are chosen."""
+    return u if chosen.all() else u[:, chosen]
+
+
+def _floor(parts: tuple[NDArray, NDArray], absent: NDArray) -> float:
+    """Half of the smallest positive probability if some are 0, as from nearest neighbours and trees."""
+    if all(proba.min(axis=0, initial=1)[~absent].all() for proba in parts):
+        return TINY
+    smallest = min(proba.min(where=proba > 0, initial=1) for proba in parts)
+    return float(np.clip(smallest / 2, TINY, _HIGHEST_FLOOR))
+
+
+def map_precision(u: NDArray, absent: NDArray) -> float:
+    """Precision of the prior of an entry of B, given the logits `u`."""
+    return _PRECISION * max(float(_columns(u, ~absent).var(axis=1).mean()), _SMALLEST_VARIANCE)
+
+
+def map_scores(proba: NDArray, residual: NDArray) -> NDArray[np.float64]:
+    """Scores of the map's parameters at the identity, shape (n, n_map): log s, b and, unless there are too many, B.
+
+    `residual` is the gradient of the log-likelihood of each sample by its logits, shape (n, c).
+    """
+    u, (n, c) = centred_logits(proba), proba.shape
+    scores = [(residual * u).sum(axis=1, keepdims=True), residual]
+    if c <= MOST_CLASSES_WITH_MATRIX:
+        scores.append((residual[:, :, None] * u[:, None]).reshape(n, -1))
+    return np.hstack(scores)
+
+
+def map_prior(proba: NDArray) -> NDArray[np.float64]:
+    """Prior precision of the parameters in `map_scores`, shape (n_map,)."""
+    c, precision = proba.shape[1], map_precision(centred_logits(proba), _without_probability(proba))
+    return np.concatenate([np.ones(1 + c), np.full(c * c if c <= MOST_CLASSES_WITH_MATRIX else 0, precision)])
+
+
+# ---------------------------------------------------------------------------- temperature
+def tempered_log_loss(proba: NDArray, y: NDArray, weights: NDArray | float = 1.0) -> NDArray[np.float64]:
+    """Weighted log-loss of each sample, at the temperature that minimises its mean (Guo et al., 2017)."""
+    u = np.log(np.maximum(proba, SMALLEST_PROBA))
+    of_label = u[np.arange(len(y)), y]
+
+    def loss(log_scale: float) -> NDArray[np.float64]:
+        scale = np.exp(log_scale)
+        return weights * (np.log(np.exp(scale * u).sum(axis=1)) - scale * of_label)
+
+    best: Any = optimize.minimize_scalar(lambda s: loss(s).sum(), bounds=_LOG_SCALES, method="bounded")
+    return loss(best.x)

@@ -1,0 +1,77 @@
+"""Correction for stratified clean samples, whose class prior differs from the noisy samples."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from ..transition._estimation import finite_log
+from ._calibration import SLOW_CLASSES, CalibratedLikelihood, Calibration
+from ._em import MAX_ITER, replace_zeros
+from ._rules import WARN_P
+
+# the class prior converges in 2 to 12 rounds, and in up to 20 with a class of few samples
+_MAX_ROUNDS = 20
+# with more than 100 classes; after 20 rounds, T differs by up to 0.02 (150 classes, symmetric and mixed noise)
+_MAX_ROUNDS_IF_SLOW = 3
+# change of a log-prior at convergence
+_TOLERANCE = 0.01
+# lower bound of a class prior
+_SMALLEST_SHARE = 1e-6
+
+
+def shares_differ(n_clean: NDArray, of_noisy: NDArray) -> bool:
+    """Whether clean and noisy samples, counted by class, have different class priors (chi-squared test)."""
+    expected = n_clean.sum() * np.maximum(of_noisy / of_noisy.sum(), _SMALLEST_SHARE)
+    return bool(special.chdtrc(len(n_clean) - 1, ((n_clean - expected) ** 2 / expected).sum()) < WARN_P)
+
+
+def class_offset(likelihood: CalibratedLikelihood, init: NDArray) -> NDArray[np.float64]:
+    r"""Log ratio of the class priors of clean and noisy samples, if the clean samples are stratified.
+
+    With r the class prior of the clean samples and p of the noisy samples, Bayes' rule gives ::
+
+        P_clean(i | x) ~ P(i | x) r_i / p_i
+
+    as in case-control studies. The prior p is the mean expected true class of the noisy samples. It is estimated in
+    turn with T and the calibration map, which maximise the likelihood with the offset ``log r / p``. The `likelihood`
+    must not have been maximised, and is modified.
+
+    References
+    ----------
+    Prentice, Pyke, "Logistic Disease Incidence Models and Case-Control Studies", 1979. Saerens, Latinne, Decaestecker,
+    "Adjusting the Outputs of a Classifier to New a Priori Probabilities", 2002 (priors by expectation-maximisation).
+    """
+    start, none = replace_zeros(init), np.zeros_like(init)
+    n_clean = np.maximum(likelihood.n_clean, 0.5)  # a fold may lack a class
+    of_clean = shares = n_clean / n_clean.sum()
+    is_slow = len(init) > SLOW_CLASSES
+    for _ in range(_MAX_ROUNDS_IF_SLOW if is_slow else _MAX_ROUNDS):
+        likelihood.meta_offset = np.log(of_clean / shares)
+        likelihood.maximise(start, none, MAX_ITER, 0.0)
+        x: Any = likelihood.x
+        before, of_noisy = shares, likelihood.counts(x).sum(axis=1)
+        shares = np.maximum(of_noisy / of_noisy.sum(), _SMALLEST_SHARE)
+        if np.abs(np.log(shares / before)).max() < _TOLERANCE:
+            break
+    return np.log(of_clean / shares)
+
+
+def weights_of_clean_rows(offset: NDArray, y_meta: NDArray) -> NDArray[np.float64]:
+    """Weights, with mean 1, that give clean samples the class prior of the noisy samples."""
+    weights = np.exp(-offset)[y_meta]
+    return weights / weights.mean()
+
+
+def shift_class_prior(proba: NDArray, offset: NDArray | float) -> NDArray:
+    """Multiply the class prior behind posteriors by exp(offset); return `proba` itself if the offset is 0."""
+    return special.softmax(finite_log(proba) + offset, axis=1) if np.any(offset) else proba
+
+
+def log_scores(
+    calibration: Calibration | None, proba: NDArray, y: NDArray, offset: NDArray | float
+) -> NDArray[np.float64]:
+    """Log-likelihood of the label of each clean sample."""
+    assert calibration is not None  # there are clean samples
+    return finite_log(shift_class_prior(calibration(proba), offset)[np.arange(len(y)), y])

@@ -1,0 +1,398 @@
+"""Maximum likelihood of the transition matrix, given class probabilities: expectation-maximisation."""
+
+from __future__ import annotations
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..labels._arrays import as_floats, check_label_indices, is_number
+from ..transition._checks import check_count, check_probabilities, check_transition_matrix
+from ..transition._estimation import TINY, finite_log, normalise_rows
+from ._calibration import (
+    MAX_ITER_FIRST,
+    MOST_CLASSES_WITH_MATRIX,
+    SLOW_CLASSES,
+    TOLERANCE,
+    CalibratedLikelihood,
+    Calibration,
+    Maximum,
+)
+from ._shrinkage import Prior, check_prior, fitted_prior, least_strength
+
+#: steps of one maximisation, which usually converges earlier
+MAX_ITER = 1000
+# share of the uniform matrix in the initial T: an entry that starts at 0 stays at 0
+_UNIFORM_SHARE = 0.1
+# strength and counts converge in one to three rounds; 2 of 180 fits (examples/benchmarks/em_transition.py) need over 8.
+# More rounds, until the prior's rate converges too, improve T under one T and worsen it on human labels (zoo)
+_MAX_ROUNDS = 10
+# pseudo-counts per class with which T almost equals the prior
+_STRONG = 1e6
+# bound of the extrapolation, in steps of expectation-maximisation: longer ones are seldom accepted
+_MAX_EXTRAPOLATION = 1e3
+# an extrapolation keeps at least this share of an entry, since an entry at 0 stays at 0
+_SMALLEST_SHARE = 0.05
+
+
+class EMResult(NamedTuple):
+    """Full result of `em_transition_matrix`: T with its counts, calibration, prior and evidence.
+
+    Attributes
+    ----------
+    transition_matrix : ndarray of shape (c, c)
+        Maximum-likelihood T, shrunk by the prior.
+    counts : ndarray of shape (c, c)
+        Expected number of samples of true class i and noisy label j, without the prior's pseudo-counts.
+    calibration : Calibration or None
+        Calibration map, callable with the same classifier's probabilities of other samples. None without clean samples.
+    prior : ndarray of shape (c, c) or None
+        Matrix that T was shrunk towards.
+    strength : float
+        Pseudo-counts of the prior per class.
+    log_likelihood : float
+        Maximum of the log-likelihood of noisy samples and known pairs, including the prior of T. If calibrated, also
+        including the clean samples and the prior of the map.
+    log_evidence : float
+        Maximum of the log-likelihood, with T integrated out under its prior if there is one. Use it to compare the
+        probabilities of several classifiers.
+    converged : bool
+        Whether the maximisation ended before `max_iter` steps. With calibration it always ends after 500.
+    n_iter : int
+        Steps of the last maximisation.
+
+    Examples
+    --------
+    >>> from noisytransition.likelihood import em_transition_matrix
+    >>> proba = [[0.9, 0.1]] * 50 + [[0.1, 0.9]] * 50
+    >>> found = em_transition_matrix(proba, [0] * 40 + [1] * 60, prior=None, full_output=True)
+    >>> found.counts.round(1)  # expected samples of each true class and noisy label
+    array([[40. ,  6.2],
+           [ 0. , 53.8]])
+    """
+
+    transition_matrix: NDArray[np.float64]
+    counts: NDArray[np.float64]
+    calibration: Calibration | None
+    prior: NDArray[np.float64] | None
+    strength: float
+    log_likelihood: float
+    log_evidence: float
+    converged: bool
+    n_iter: int
+
+
+def em_transition_matrix(
+    proba: ArrayLike,
+    y_noisy: ArrayLike,
+    *,
+    init: ArrayLike | None = None,
+    prior: Prior = "symmetric",
+    proba_meta: ArrayLike | None = None,
+    y_meta: ArrayLike | None = None,
+    meta_weight: float = 1.0,
+    counts: ArrayLike | None = None,
+    max_iter: int = MAX_ITER,
+    tol: float = 1e-5,
+    full_output: bool = False,
+) -> NDArray[np.float64] | EMResult:
+    r"""Estimate T by maximum likelihood, given probabilities of the *true* label from any classifier.
+
+    Maximise ``sum_n log sum_i proba[n, i] T[i, y_n]`` by expectation-maximisation::
+
+        q[n, i] = proba[n, i] T[i, y_n] / sum_k proba[n, k] T[k, y_n]
+        C[i, j] = sum of q[n, i] over the samples with y_n = j
+        T[i, j] = (C[i, j] + a prior[i, j]) / (sum_j C[i, j] + a)
+
+    with a pseudo-counts of the prior for each class, selected by the evidence.
+
+    The probabilities should be out-of-sample: a classifier that memorised the labels makes T close to the identity.
+    With clean samples, matrix scaling calibrates the probabilities. It is fitted jointly with T on all labels::
+
+        proba <- softmax(s log proba + B log proba + b)
+
+    Log s and b have a unit normal prior, B a tighter one; with more than 20 classes B = 0.
+    See :doc:`/methods/maximum_likelihood` for the statistics.
+
+    Parameters
+    ----------
+    proba : array-like of shape (n, c)
+        Probabilities of the *true* label, ``P(true = i | x)``, of the noisy samples.
+    y_noisy : array-like of int, shape (n,)
+        Noisy labels as class indices 0..c-1.
+    init : array-like of shape (c, c), optional
+        Initial T. Default: uniform, so that the first step gives the soft confusion matrix.
+    prior : "symmetric", array-like of shape (c,) or (c, c), or None, default="symmetric"
+        Target of the shrinkage. "symmetric": one noise rate, all wrong labels equally likely. Of shape (c,): the
+        superclass of each class; wrong labels are equally likely within the superclass, and outside of it. Of shape
+        (c, c): a transition matrix. None: no shrinkage. The number of pseudo-counts per class maximises the evidence of
+        the counts, which ignores entries of 0 in the prior.
+    proba_meta, y_meta : array-like of shape (n_meta, c) and int of shape (n_meta,), optional
+        Out-of-sample probabilities and true labels of clean samples, to calibrate `proba`. The classifier must not be
+        trained on these samples.
+    meta_weight : float, default=1.0
+        Weight of a clean sample in the calibration; 1 gives the likelihood. If T differs between samples, a larger
+        weight, such as n / n_meta, reduces the error of T (:doc:`/trust`).
+    counts : array-like of shape (c, c), optional
+        Numbers of further samples whose true (i) and noisy (j) labels are both known.
+    max_iter : int, default=1000
+        Maximum number of steps of one maximisation.
+    tol : float, default=1e-5
+        Without clean samples, stop when no entry of T changes by more than this.
+    full_output : bool, default=False
+        Return an `EMResult` instead of the matrix alone.
+
+    Returns
+    -------
+    ndarray of shape (c, c), float64, or EMResult
+        Rows sum to 1. A class with probability 0 in all samples keeps its row of `init` (or of the prior).
+
+    Raises
+    ------
+    ValueError
+        If an input is invalid, or only one of `proba_meta` and `y_meta` is given.
+
+    Warns
+    -----
+    UserWarning
+        If T has not converged after `max_iter` steps.
+
+    References
+    ----------
+    * Dempster, Laird, Rubin, "Maximum Likelihood from Incomplete Data via the EM Algorithm", 1977.
+    * Varadhan, Roland, "Simple and Globally Convergent Methods for Accelerating the Convergence of Any EM
+      Algorithm", 2008.
+    * Minka, "Estimating a Dirichlet distribution", 2000 (the evidence).
+    * Guo, Pleiss, Sun, Weinberger, "On Calibration of Modern Neural Networks", ICML 2017 (matrix scaling).
+    * Kull et al., "Beyond Temperature Scaling: Obtaining Well-Calibrated Multi-Class Probabilities with Dirichlet
+      Calibration", NeurIPS 2019 (matrix scaling of log-probabilities, with a prior).
+
+    Examples
+    --------
+    >>> from noisytransition.likelihood import em_transition_matrix
+    >>> proba = [[0.9, 0.1], [0.9, 0.1], [0.9, 0.1], [0.1, 0.9], [0.1, 0.9]]
+    >>> em_transition_matrix(proba, [0, 0, 1, 1, 1], prior=None).round(2)
+    array([[0.72, 0.28],
+           [0.  , 1.  ]])
+    """
+    proba = check_probabilities(proba)
+    n_rows, c = proba.shape
+    if c < 2 or not n_rows:
+        raise ValueError(f"proba has shape {proba.shape}; pass at least one row and two columns.")
+    y = check_label_indices(y_noisy, c, n_rows, "y_noisy")
+    known = np.zeros((c, c)) if counts is None else check_counts(counts, c)
+    check_prior(prior, c)
+    if not is_number(meta_weight) or not 0 < meta_weight < np.inf:
+        raise ValueError(f"meta_weight={meta_weight!r}; pass a finite number above 0.")
+    clean = _check_clean(proba_meta, y_meta, c)
+    T = np.full((c, c), 1 / c) if init is None else check_transition_matrix(init, c, "init")
+    max_iter = check_count(max_iter, 1, "max_iter")
+    if not is_number(tol) or not 0 <= tol < np.inf:
+        raise ValueError(f"tol={tol!r}; pass a finite number of at least 0.")
+    found = first_maximum(proba, y, *clean, T, prior, known, meta_weight, max_iter=max_iter, tol=tol).finish()
+    return found if full_output else found.transition_matrix
+
+
+class Likelihood:
+    """Log-likelihood of T given uncalibrated probabilities: noisy samples, and samples with both labels known."""
+
+    def __init__(self, proba: NDArray, y: NDArray, pairs: NDArray) -> None:
+        order = np.argsort(y, kind="stable")
+        self.pairs = np.asfortranarray(pairs)
+        # samples of noisy label j form one block, so that counting only needs matrix-vector products
+        self.edges = np.concatenate([[0], np.bincount(y, minlength=len(pairs)).cumsum()])
+        self.blocks = np.split(proba[order], self.edges[1:-1])
+
+    def maximise(
+        self, T: NDArray, pseudo_counts: NDArray, max_iter: int, tol: float, row_gain: float = -np.inf
+    ) -> Maximum:
+        """Find the maximum by expectation-maximisation, accelerated by SQUAREM.
+
+        Stop when no entry of T changes by more than `tol`, or the mean log-likelihood of a sample by less than
+        `row_gain`.
+        """
+        T, known = np.asfortranarray(T), self.pairs + pseudo_counts  # a step reads and writes T column by column
+        log_likelihood, one = self.step(T, known)
+        n_iter, gain = 1, np.inf
+        while _distance(T, one) > tol and n_iter < max_iter and gain >= row_gain:
+            higher, two = self.step(one, known)
+            beyond = _extrapolated(T, one, two)
+            highest, after = self.step(beyond, known)
+            T, now, one = (beyond, highest, after) if highest >= higher else (one, higher, two)
+            gain, log_likelihood = (now - log_likelihood) / self.edges[-1], now
+            n_iter += 1
+        counts = self._counts(T)[0] + self.pairs
+        return Maximum(one, counts, None, log_likelihood, _distance(T, one) <= tol, n_iter)
+
+    def step(self, T: NDArray, known: NDArray) -> tuple[float, NDArray[np.float64]]:
+        """Log-likelihood at T, and T after one step of expectation-maximisation."""
+        counts, log_likelihood = self._counts(T)
+        if known.any():
+            log_likelihood += float((known * finite_log(T)).sum())
+            counts += known
+        return log_likelihood, normalise_rows(counts, T)
+
+    def _counts(self, T: NDArray) -> tuple[NDArray[np.float64], float]:
+        """Expected counts of (true, noisy) labels, and the log-likelihood of the noisy samples."""
+        counts, likelihood = np.empty(T.shape, order="F"), np.empty(self.edges[-1])
+        for j, block in enumerate(self.blocks):  # each block fits the processor's cache
+            of_rows = np.maximum(block @ T[:, j], TINY**2, out=likelihood[self.edges[j] : self.edges[j + 1]])
+            np.matmul(1 / of_rows, block, out=counts[:, j])
+        counts *= T
+        return counts, float(np.log(likelihood, out=likelihood).sum())
+
+
+def _distance(T: NDArray, other: NDArray) -> float:
+    return float(np.abs(T - other).max())
+
+
+def _extrapolated(T: NDArray, one: NDArray, two: NDArray) -> NDArray[np.float64]:
+    """Extrapolate two steps of expectation-maximisation (SQUAREM)."""
+    step = one - T
+    change = two - one
+    change -= step
+    length = np.clip(np.linalg.norm(step) / max(float(np.linalg.norm(change)), TINY), 1.0, _MAX_EXTRAPOLATION)
+    step *= 2 * length
+    step += T
+    step += np.multiply(change, length**2, out=change)
+    return normalise_rows(np.maximum(step, np.multiply(T, _SMALLEST_SHARE, out=change), out=step), T)
+
+
+class FirstMaximum(NamedTuple):
+    """Maximum of a likelihood of T, the prior fitted at it, and the final log-evidence (as in `EMResult`)."""
+
+    likelihood: Likelihood | CalibratedLikelihood
+    init: NDArray[np.float64]
+    found: Maximum
+    prior: Any  # a matrix, as in `EMResult`; None without a prior
+    strength: float
+    log_evidence: float
+    search: tuple[Prior, int, float]  # prior, max_iter and tol
+
+    @property
+    def pseudo_counts(self) -> NDArray[np.float64]:
+        """Pseudo-counts of the prior."""
+        return np.zeros_like(self.init) if self.prior is None else self.strength * self.prior
+
+    def with_weights(self, weights: NDArray) -> FirstMaximum:
+        """Maximum with other weights of the clean samples, and its prior; starts from this one."""
+        assert isinstance(self.likelihood, CalibratedLikelihood)  # there are clean samples
+        likelihood = self.likelihood.with_weights(weights)
+        prior, max_iter, tol = self.search
+        found = likelihood.maximise(self.found.transition_matrix, self.pseudo_counts, max_iter, tol)
+        if prior is None:
+            return self._replace(likelihood=likelihood, found=found, log_evidence=found.log_likelihood)
+        fitted = prior_at_maximum(prior, found, self.pseudo_counts)
+        return FirstMaximum(likelihood, self.init, found, *fitted, self.search)
+
+    def finish(self) -> EMResult:
+        """Alternate maximisation and fit of the prior until its strength converges."""
+        found, M, a, (prior, max_iter, tol) = self.found, self.prior, self.strength, self.search
+        M_next, a_next = M, a
+        if not a and found.n_iter == MAX_ITER_FIRST:  # it has not converged
+            found = self.likelihood.maximise(found.transition_matrix, np.zeros_like(self.init), max_iter, tol)
+        for _ in range(_MAX_ROUNDS if a else 0):
+            M, a = M_next, a_next
+            found = self.likelihood.maximise(found.transition_matrix, a * M, max_iter, tol)
+            M_next, a_next, _ = fitted_prior(prior, found.counts)
+            if a_next in (a, 0.0):
+                break
+        if not found.converged:
+            warnings.warn(f"T did not converge in {found.n_iter} steps; raise max_iter.", stacklevel=3)
+        T, counts, calibration, log_likelihood, converged, n_iter = found
+        empty = (counts.sum(axis=1) == 0) & (a == 0)
+        T = np.where(empty[:, None], self.init, T)
+        return EMResult(T, counts, calibration, M, a, log_likelihood, self.log_evidence, converged, n_iter)
+
+
+def first_maximum(
+    proba: NDArray,
+    y_noisy: NDArray[np.integer],
+    proba_meta: NDArray,
+    y_meta: NDArray[np.integer],
+    init: NDArray,
+    prior: Prior,
+    counts: NDArray,
+    meta_weight: NDArray | float = 1.0,
+    meta_offset: NDArray | float = 0.0,
+    max_iter: int = MAX_ITER,
+    tol: float = 1e-5,
+) -> FirstMaximum:
+    """Run the first maximisation of `em_transition_matrix`, which gives the evidence of the probabilities.
+
+    Parameters are as in `em_transition_matrix`, as valid arrays (clean ones may be empty); `meta_offset` as in
+    `CalibratedLikelihood`. Method `finish` of the result gives the final maximum.
+    """
+    proba, meta, counts = (np.asarray(of, dtype=np.float64) for of in (proba, proba_meta, counts))
+    likelihood: Likelihood | CalibratedLikelihood
+    if len(y_meta):
+        likelihood = CalibratedLikelihood(proba, y_noisy, meta, y_meta, counts, meta_weight, meta_offset)
+    else:
+        likelihood = Likelihood(proba, y_noisy, counts)
+    return _with_fitted_prior(likelihood, init, (prior, max_iter, tol))
+
+
+def replace_zeros(T: NDArray) -> NDArray[np.float64]:
+    """Mix T with a uniform matrix, to start a maximisation from it."""
+    return (1 - _UNIFORM_SHARE) * T + _UNIFORM_SHARE / len(T)
+
+
+def _with_fitted_prior(
+    likelihood: Likelihood | CalibratedLikelihood, init: NDArray, search: tuple[Prior, int, float]
+) -> FirstMaximum:
+    """Maximise without a prior, and fit the prior to the counts.
+
+    If the fitted strength is 0, also try the maximum with a strong prior and, with more than 20 classes (whose counts
+    are small), with the weakest effective one; with more than 100 only this. The evidence of all labels selects one.
+    """
+    prior, max_iter, tol = search
+    T, none = replace_zeros(init), np.zeros_like(init)
+    is_many, is_slow = len(init) > MOST_CLASSES_WITH_MATRIX, len(init) > SLOW_CLASSES
+    # only the strength is needed: without a prior, T changes long after the likelihood has converged
+    is_rough = is_many and isinstance(likelihood, Likelihood) and prior is not None
+    found = likelihood.maximise(T, none, max_iter, tol, **({"row_gain": TOLERANCE} if is_rough else {}))
+    if prior is None:
+        return FirstMaximum(likelihood, init, found, None, 0.0, found.log_likelihood, search)
+    M, a, evidence = prior_at_maximum(prior, found)
+    if not a:
+        strengths = [least_strength(M)] if is_many else []
+        for tried in strengths if is_slow else [*strengths, _STRONG]:
+            shrunk = likelihood.maximise(M, tried * M, max_iter, tol)
+            M_shrunk, a_shrunk, evidence_shrunk = prior_at_maximum(prior, shrunk, tried * M)
+            if evidence_shrunk > evidence and a_shrunk:
+                given = evidence_shrunk if tried == _STRONG else evidence
+                return FirstMaximum(likelihood, init, shrunk, M_shrunk, a_shrunk, given, search)
+        if is_rough and not found.converged:
+            found = likelihood.maximise(found.transition_matrix, none, max_iter, tol)
+            evidence = prior_at_maximum(prior, found)[2]
+    return FirstMaximum(likelihood, init, found, M, a, evidence, search)
+
+
+def prior_at_maximum(
+    prior: Prior, found: Maximum, pseudo_counts: NDArray | float = 0.0
+) -> tuple[NDArray, float, float]:
+    """Prior fitted to the counts at a maximum, its strength, and the log-evidence of all labels."""
+    M, a, evidence = fitted_prior(prior, found.counts)
+    log_T = finite_log(found.transition_matrix)
+    log_best = finite_log(normalise_rows(found.counts, found.transition_matrix))
+    evidence += found.log_likelihood - float((pseudo_counts * log_T).sum())
+    evidence += float((found.counts * (log_best - log_T)).sum())
+    return M, a, evidence
+
+
+def _check_clean(proba: ArrayLike | None, y: ArrayLike | None, c: int) -> tuple[NDArray, NDArray[np.intp]]:
+    """Valid probabilities and labels of the clean samples; empty arrays if there are none."""
+    if (proba is None) != (y is None):
+        raise ValueError("only one of proba_meta and y_meta was given; pass both or none.")
+    if proba is None or y is None:
+        return np.empty((0, c)), np.zeros(0, dtype=np.intp)
+    proba = check_probabilities(proba, c, "proba_meta")
+    return proba, check_label_indices(y, c, len(proba), "y_meta")
+
+
+def check_counts(counts: ArrayLike, c: int) -> NDArray[np.float64]:
+    array = as_floats(counts, "counts")
+    if array.shape != (c, c) or not np.isfinite(array).all() or (array < 0).any():
+        raise ValueError(f"counts must be {c} x {c} non-negative numbers, one row per true class.")
+    return array

@@ -1,0 +1,173 @@
+"""Estimate of T under feature-dependent noise with one more parameter, identified by noisy labels alone."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from ..transition._estimation import TINY, normalise_rows
+from ._calibration import CalibratedLikelihood, Calibration, minimum
+from ._class_offset import log_scores
+from ._em import MAX_ITER, EMResult, prior_at_maximum, replace_zeros
+from ._rules import EVIDENCE
+from ._shrinkage import Prior
+
+# initial and largest power; the power is 0 if one T holds for all samples
+_FIRST_POWER, _LARGEST_POWER = 0.1, 2.0
+_MAX_ITER = 500
+# With an uncertain classifier, errors of the calibration resemble feature-dependent noise: its log-loss of clean
+# samples must be below this share of the loss of guessing
+_MOST_LOSS = 0.5
+
+
+class FeatureDependentEstimate(NamedTuple):
+    """T under feature-dependent noise, averaged over all noisy samples.
+
+    `counts` are expected numbers of samples of each true (i) and noisy (j) label, `power` is the exponent a of the
+    dependence on the features (0 if one T holds), and `log_evidence` the log of the Bayes factor against one T.
+    """
+
+    transition_matrix: NDArray[np.float64]
+    counts: NDArray[np.float64]
+    calibration: Calibration
+    power: float
+    log_evidence: float
+
+
+def fit_feature_dependent_noise(
+    proba: NDArray,
+    y: NDArray,
+    proba_meta: NDArray,
+    y_meta: NDArray,
+    *,
+    one_T: EMResult,
+    init: NDArray,
+    prior: Prior = "symmetric",
+    meta_weight: NDArray | float = 1.0,
+    meta_offset: NDArray | float = 0.0,
+) -> FeatureDependentEstimate | None:
+    r"""Estimate T under feature-dependent noise, if the labels contradict one T for all samples.
+
+    People, rules and models err more often on hard samples: a sample that resembles a dog is labelled as a dog more
+    often, whatever its true class. ::
+
+        P(j | i, x) = R[i, j] p_j(x)^a / sum_k R[i, k] p_k(x)^a
+
+    with p the calibrated probabilities of the true label. Under one T, a = 0, and easy samples are mislabelled as often
+    as hard ones. This identifies a without pairs of true and noisy label. R (not shrunk), a and the calibration map
+    jointly maximise the likelihood of all labels. T is the mean of ``P(j | i, x)`` over the samples of true class i, as
+    expected counts. Near a = 1 the labels resemble true labels drawn from p, and one T near the identity is equally
+    likely: only pairs of true and noisy label can detect such noise.
+
+    Return None unless the log of the Bayes factor against one T, by Schwarz's criterion, is above 3, the clean samples
+    are at least as likely, since T may differ between samples in other ways, and the classifier is informative. If a
+    clean sample has the weight w, the noisy ones count as 1 / w samples each (coarsened likelihood). Also return None
+    with a class that has probability 0 in all samples.
+
+    Parameters are as in `em_transition_matrix`, as valid arrays; `meta_offset` as in `CalibratedLikelihood`. `one_T` is
+    the result of `em_transition_matrix` with the same arguments.
+
+    References
+    ----------
+    Schwarz, "Estimating the Dimension of a Model", 1978. Kass, Raftery, "Bayes Factors", 1995. Miller, Dunson, "Robust
+    Bayesian Inference via Coarsening", JASA 2019.
+    """
+    none = np.zeros_like(init)
+    likelihood = CalibratedLikelihood(proba, y, proba_meta, y_meta, none, meta_weight, meta_offset)
+    if likelihood.absent.any():
+        return None
+    unshrunk = likelihood.maximise(replace_zeros(init), none, MAX_ITER, 0.0)
+    dependent = FeatureDependentLikelihood(likelihood)
+    x, log_likelihood = dependent.maximise()
+    likelihood.x = x[:-1].copy()  # one T may have ended at a local maximum
+    from_there = likelihood.maximise(init, none, MAX_ITER, 0.0)
+    unshrunk = max(unshrunk, from_there, key=lambda found: found.log_likelihood)
+    gain = log_likelihood - unshrunk.log_likelihood
+    if prior is not None:  # the one T may owe its evidence to a strong prior
+        gain -= max(0.0, one_T.log_evidence - prior_at_maximum(prior, unshrunk)[2])
+    influence = 1 / np.mean(meta_weight)
+    evidence = influence * gain - np.log(influence * len(y)) / 2
+    maps = one_T.calibration, likelihood.calibration(x[:-1])
+    before, after = (log_scores(f, proba_meta, y_meta, meta_offset).sum() for f in maps)
+    is_informative = -before < _MOST_LOSS * len(y_meta) * np.log(len(init))
+    if evidence <= EVIDENCE or after < before or not is_informative:
+        return None
+    counts = dependent.sums(x).counts
+    T = normalise_rows(counts + one_T.transition_matrix)  # a class without samples keeps its row of T
+    return FeatureDependentEstimate(T, counts, maps[1], float(x[-1]), float(evidence))
+
+
+class FeatureDependentLikelihood:
+    r"""Log-likelihood of clean samples and feature-dependent noise, ``P(j | i, x) ~ R[i, j] p_j(x)^a``.
+
+    p is the calibrated probability of the true label. At a = 0, R is T and the likelihood equals
+    `CalibratedLikelihood`. The prior of a is half-normal with unit scale. `one_T` is at its maximum, with at
+    most 20 classes and without pairs.
+    """
+
+    def __init__(self, one_T: CalibratedLikelihood) -> None:
+        self.one_T = one_T
+
+    def maximise(self) -> tuple[NDArray[np.float64], float]:
+        """Maximise from the maximum of one T; return the parameters (a is the last) and the log-likelihood."""
+        x: Any = self.one_T.x
+        unit = np.append(self.one_T.units(x, self.one_T.pairs), 1.0)
+        bounds = [(None, None)] * len(x) + [(0.0, _LARGEST_POWER)]
+        found = minimum(self.objective, np.append(x, _FIRST_POWER), unit, _MAX_ITER, bounds)
+        return found.x, -float(found.fun) * self.one_T.n_rows
+
+    def objective(self, x: NDArray) -> tuple[float, NDArray[np.float64]]:
+        """Mean loss per sample, and its gradient."""
+        power, n, sums = float(x[-1]), self.one_T.n_rows, self.sums(x)
+        of_R = sums.counts - sums.expected
+        value, gradient = self.one_T.with_clean_rows(
+            x[:-1], sums.log_likelihood, 0.0, sums.of_bias, sums.of_matrix, of_R
+        )
+        return value + power**2 / (2 * n), np.append(gradient, (power - sums.of_power) / n)
+
+    def sums(self, x: NDArray) -> "_Sums":
+        """Sums over the noisy samples."""
+        log_scale, bias, matrix, logits = self.one_T.unpack(x[:-1])
+        linear, offset = self.one_T.linear(log_scale, matrix), self.one_T.bias_of_all(bias)[:, None]
+        R, power, c = special.softmax(logits, axis=1), float(x[-1]), len(bias)
+        total: list[Any] = [0.0, np.zeros((c, c)), np.zeros((c, c)), np.zeros(c), np.zeros((c, c)), 0.0]
+        blocks: Any = self.one_T.rows.blocks
+        for u, y, _ in blocks:
+            of_block = _of_block(u, y, special.log_softmax(linear @ u + offset, axis=0), R, power)
+            total = [a + b for a, b in zip(total, of_block, strict=True)]
+        return _Sums(*total)
+
+
+class _Sums(NamedTuple):
+    """Log-likelihood, its gradients, and observed and expected counts of (true, noisy) labels."""
+
+    log_likelihood: float
+    counts: NDArray
+    expected: NDArray
+    of_bias: NDArray
+    of_matrix: NDArray
+    of_power: float
+
+
+def _of_block(u: NDArray, y: NDArray, log_p: NDArray, R: NDArray, power: float) -> _Sums:
+    """Sums over samples; u and log p have shape (c, n)."""
+    rows, p = np.arange(len(y)), np.exp(log_p)
+    of_label = np.zeros_like(p)
+    of_label[y, rows] = 1.0
+    drawn = np.exp(power * log_p)
+    norm = np.maximum(R @ drawn, TINY)  # of P(j | i, x), for each i
+    joint = p * R[:, y] / norm
+    of_row = np.maximum(joint.sum(axis=0), TINY**2)
+    q = joint / of_row
+    shares = q / norm
+    expected = drawn * (R.T @ shares)  # probability of each noisy label if the true label is drawn from q
+    of_p = q + power * (of_label - expected) - p
+    return _Sums(
+        float(np.log(of_row).sum() + power * log_p[y, rows].sum()),
+        q @ of_label.T,
+        R * (shares @ drawn.T),
+        of_p.sum(axis=1),
+        of_p @ u.T,
+        float(((of_label - expected) * log_p).sum()),
+    )

@@ -1,0 +1,294 @@
+"""Fit of the noise to held-out samples: calibration, T and channel."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..transition._estimation import anchor_transition_matrix, gold_transition_matrix
+from ._calibration import MOST_CLASSES_WITH_MATRIX, CalibratedLikelihood, Calibration
+from ._channels import Channel, OneT
+from ._class_offset import class_offset, shift_class_prior
+from ._em import EMResult, FirstMaximum, first_maximum
+from ._feature_dependent import fit_feature_dependent_noise
+from ._held_out import Candidate, HeldOut
+from ._pair_posterior import fit_channel, fit_pair_posterior, wrong_true_labels
+from ._rectified import rectified
+from ._rules import EVIDENCE, N_FOLDS
+from ._shrinkage import Prior, shrunk_to_symmetric
+from ._uncertainty import MOST_CLASSES, TransitionUncertainty, leave_one_out_scores, transition_uncertainty
+
+#: largest weight of a clean sample, about the largest n / n_meta in the zoo. Without this limit, networks overfit few
+#: clean samples (generated data of examples/benchmarks/em_transition.py, seeds 0 to 2: accuracy 0.741 instead of 0.749)
+LARGEST_WEIGHT = 20.0
+# The influence of the noisy labels: a clean sample has one of these powers of n / n_meta as weight. Five powers give
+# the same error of T as three (design half of examples/benchmarks/zoo: 0.115)
+_POWERS = (1.0, 0.5, 0.0)
+
+
+class NoiseFit(NamedTuple):
+    """Fitted model of the noise, from `fit_noise`.
+
+    Attributes
+    ----------
+    held_out : HeldOut
+    best : Candidate
+        Candidate with the highest evidence.
+    log_evidence : ndarray of float
+        Log-evidence of each candidate.
+    offset : ndarray of shape (c,)
+        Log ratio of the class priors of clean and noisy samples.
+    one_T : EMResult
+        Maximum-likelihood T that holds for all samples.
+    calibration : Calibration or None
+        Map that calibrates the probabilities; None without clean samples.
+    channel : Channel
+        Model of the noisy label of a sample.
+    transition_matrix, counts : ndarray of shape (c, c)
+        T, and expected numbers of samples of each true and noisy label.
+    is_one_T : bool, default=True
+        Whether one T holds for all samples, as far as the labels tell.
+    power : float, default=0.0
+        Exponent of feature-dependent noise that was found without pairs.
+    conflict : float, default=0.0
+        Gain in the log-score of clean samples by a lower influence of the noisy labels.
+    wrong_true_labels : ndarray of int
+        Positions of clean samples whose true label is probably wrong; empty unless this best explains the pairs.
+    """
+
+    held_out: HeldOut
+    best: Candidate
+    log_evidence: NDArray[np.float64]
+    offset: NDArray[np.float64]
+    one_T: EMResult
+    calibration: Calibration | None
+    channel: Channel
+    transition_matrix: NDArray[np.float64]
+    counts: NDArray[np.float64]
+    is_one_T: bool = True
+    power: float = 0.0
+    conflict: float = 0.0
+    wrong_true_labels: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
+
+    def calibrated(self, proba: NDArray) -> NDArray:
+        """Calibrate probabilities; without clean samples, return them unchanged."""
+        return proba if self.calibration is None else self.calibration(proba)
+
+    @property
+    def of_pairs(self) -> tuple[NDArray, NDArray, NDArray]:
+        """Calibrated probabilities, true and noisy labels of the pairs with probabilities."""
+        of = self.held_out
+        known = of.noisy_of_clean >= 0
+        return self.calibrated(self.best.proba_meta[known]), of.clean[known], of.noisy_of_clean[known]
+
+
+def fit_noise(held_out: HeldOut, start: NDArray, prior: Prior, *, stratified: bool, show: Any = iter) -> NoiseFit:
+    """Fit calibration and T to all labels, and a channel if the labels contradict one T for all samples.
+
+    Parameters
+    ----------
+    held_out : HeldOut
+    start : ndarray of shape (c, c)
+        Initial T.
+    prior : "symmetric", array-like or None
+        As in `em_transition_matrix`.
+    stratified : bool
+        Whether the clean samples are stratified by class.
+    show : callable, default=iter
+        Iterates over the candidates, with a progress bar.
+    """
+    offset = np.zeros(len(start))
+    if stratified and len(held_out.clean):
+        offset = _class_offset(held_out, start)
+    labels = _Labels(held_out, start, prior, offset)
+    maxima = [labels.maximum(candidate) for candidate in show(held_out.candidates)]
+    log_evidence = np.array([maximum.log_evidence for maximum in maxima])
+    k = int(log_evidence.argmax())
+    best = held_out.candidates[k]
+    conflict = 0.0
+    if labels.most > 1 and len(start) <= MOST_CLASSES_WITH_MATRIX:
+        weight, one_T, conflict = labels.by_influence(best, maxima[k])
+    else:
+        weight, one_T = labels.most, maxima[k].finish()
+    T = one_T.transition_matrix
+    fit = NoiseFit(
+        held_out, best, log_evidence, offset, one_T, one_T.calibration, OneT(T), T, one_T.counts, conflict=conflict
+    )
+    if held_out.pairs.any():
+        return _by_pairs(fit)
+    if len(held_out.clean) and len(start) <= MOST_CLASSES_WITH_MATRIX:
+        return _by_features(fit, labels, weight)
+    return fit
+
+
+class _Labels:
+    """All labels, and the likelihood of T for probabilities of a candidate and a weight of a clean sample."""
+
+    def __init__(self, held_out: HeldOut, start: NDArray, prior: Prior, offset: NDArray) -> None:
+        self.held_out, self.start, self.prior, self.offset = held_out, start, prior, offset
+        n, m = len(held_out.noisy), len(held_out.clean)
+        # Clean samples get the same total weight as noisy ones, up to a limit. With pairs, every label counts once:
+        # then a draw by features and noisy labels is ignorable (Rubin, "Inference and Missing Data", 1976)
+        self.most = min(n / m, LARGEST_WEIGHT) if m and not held_out.pairs.any() else 1.0
+
+    def weights(self, weight: float) -> NDArray[np.float64]:
+        """Weights of the clean samples, which make them representative, with this mean."""
+        of = self.held_out
+        equal = self.offset.any() or of.pairs.any()
+        return weight * (np.ones(len(of.clean)) if equal else of.weights_of_clean(self.offset))
+
+    def maximum(self, candidate: Candidate) -> FirstMaximum:
+        """Maximise the likelihood with the probabilities of a candidate, at the largest weight of a clean sample."""
+        of = self.held_out
+        return first_maximum(
+            candidate.proba,
+            of.noisy,
+            candidate.proba_meta,
+            of.clean,
+            self.start,
+            self.prior,
+            of.scaled_pairs,
+            self.weights(self.most),
+            self.offset,
+        )
+
+    def by_influence(self, best: Candidate, first: FirstMaximum) -> tuple[float, EMResult, float]:
+        """Weight of a clean sample that predicts clean samples best, its T, and the gain over weight 1.
+
+        If one T holds, weight 1 is the most precise. Otherwise, the many noisy labels mislead the calibration.
+        """
+        weights, maxima = [self.most**power for power in _POWERS], [first]
+        for weight in weights[1:]:
+            maxima.append(maxima[-1].with_weights(self.weights(weight)))
+        scores = [self._score(best, *pair) for pair in zip(maxima, weights, strict=True)]
+        k = int(np.argmax(scores))
+        return weights[k], maxima[k].finish(), scores[k] - scores[-1]
+
+    def _score(self, best: Candidate, maximum: FirstMaximum, weight: float) -> float:
+        """Leave-one-out log-score of the clean samples."""
+        of, calibration = self.held_out, maximum.found.calibration
+        assert calibration is not None  # there are clean samples
+        scores = leave_one_out_scores(
+            calibration(best.proba),
+            of.noisy,
+            maximum.found.transition_matrix,
+            shift_class_prior(calibration(best.proba_meta), self.offset),
+            of.clean,
+            self.weights(weight),
+            maximum.pseudo_counts,
+        )
+        return float(scores.sum())
+
+
+def _class_offset(held_out: HeldOut, start: NDArray) -> NDArray[np.float64]:
+    """Log ratio of the class priors of clean and noisy samples."""
+    _, proba, proba_meta = held_out.candidates[-1]
+    of_labels = proba.astype(np.float64), held_out.noisy, proba_meta.astype(np.float64), held_out.clean
+    return class_offset(CalibratedLikelihood(*of_labels, held_out.pairs), start)
+
+
+# ---------------------------------------------------------------------------- if one T does not hold for all samples
+def _by_pairs(fit: NoiseFit) -> NoiseFit:
+    """Fit a posterior to verified pairs that contradict one T, unless wrong true labels explain this."""
+    of = fit.held_out
+    proba = fit.calibrated(fit.best.proba)
+    found = fit_pair_posterior(proba, of.noisy, fit.transition_matrix, fit.of_pairs, of.scaled_pairs, fit.offset)
+    evidence, wrong = wrong_true_labels(*fit.of_pairs, fit.transition_matrix, fit.offset)
+    if evidence > EVIDENCE + max(found.log_evidence if found else 0.0, 0.0):
+        known = np.flatnonzero(of.noisy_of_clean >= 0)
+        fit = fit._replace(wrong_true_labels=known[wrong > 0.5])
+    if found is None or len(fit.wrong_true_labels):
+        return fit
+    channel, T, counts, _ = found
+    return fit._replace(channel=channel, transition_matrix=T, counts=counts, is_one_T=False)
+
+
+def _by_features(fit: NoiseFit, labels: _Labels, weight: float) -> NoiseFit:
+    """Estimate T under feature-dependent noise, if the labels contradict one T."""
+    found = fit_feature_dependent_noise(
+        fit.best.proba.astype(np.float64),
+        fit.held_out.noisy,
+        fit.best.proba_meta.astype(np.float64),
+        fit.held_out.clean,
+        one_T=fit.one_T,
+        init=labels.start,
+        prior=labels.prior,
+        meta_weight=labels.weights(weight),
+        meta_offset=fit.offset,
+    )
+    if found is None:
+        return fit
+    T, counts, calibration, power, _ = found
+    return fit._replace(
+        calibration=calibration, channel=OneT(T), transition_matrix=T, counts=counts, is_one_T=False, power=power
+    )
+
+
+# ---------------------------------------------------------------------------- error bars
+def with_error_bars(fit: NoiseFit) -> tuple[NoiseFit, TransitionUncertainty | None]:
+    """Error bars of T; None with too many classes. If pairs contradict one T, they correct T."""
+    of, T = fit.held_out, fit.transition_matrix
+    if len(T) > MOST_CLASSES:
+        return fit, None
+    proba, of_clean = fit.best.proba, None
+    if fit.one_T.calibration is not None:
+        proba = fit.one_T.calibration(proba)
+        of_clean = shift_class_prior(fit.one_T.calibration(fit.best.proba_meta), fit.offset)
+    bars = transition_uncertainty(
+        proba, of.noisy, fit.one_T.transition_matrix, proba_meta=of_clean, counts=of.scaled_pairs
+    )
+    if fit.is_one_T or not of.pairs.any():
+        return fit, bars.around(T)
+    bars = TransitionUncertainty(T, T, bars.std, bars.std)
+    if not fit.offset.any():  # else pairs do not represent the samples with their given label
+        bars = _rectified(fit, bars)
+    T = bars.transition_matrix
+    return fit._replace(transition_matrix=T, counts=fit.counts.sum(axis=1, keepdims=True) * T), bars
+
+
+def _rectified(fit: NoiseFit, model: TransitionUncertainty) -> TransitionUncertainty:
+    """Correct T by the residuals of the pairs."""
+    of, T = fit.held_out, fit.one_T.transition_matrix
+    proba, y, noisy = fit.of_pairs
+    of_pairs = fit.channel.posterior(proba, noisy)
+    for out in folds_of(np.argsort(proba[np.arange(len(y)), y]), N_FOLDS):  # whatever the order of the samples
+        channel, _ = fit_channel(proba[~out], y[~out], noisy[~out], T)
+        of_pairs[out] = channel.posterior(proba[out], noisy[out])
+    of_noisy = fit.channel.posterior(fit.calibrated(fit.best.proba), of.noisy)
+    sizes = np.bincount(of.noisy, minlength=len(T)) + of.scaled_pairs.sum(axis=0)
+    # within a given label, weights of its draw are equal
+    weights = np.ones(len(y)) if of.drawn is None else of.weights_of_clean(fit.offset)[of.noisy_of_clean >= 0]
+    return rectified(model, of_noisy, of.noisy, of_pairs, y, noisy, weights, sizes)
+
+
+# ---------------------------------------------------------------------------- start and folds
+def shrunk_gold_start(held_out: HeldOut) -> NDArray[np.float64]:
+    """Initial T: mean probabilities of the clean samples of each class, shrunk."""
+    c, (_, proba, proba_meta) = len(held_out.pairs), held_out.candidates[0]
+    if not len(held_out.clean):
+        return np.full((c, c), 1 / c)
+    missing = anchor_transition_matrix(proba) if (held_out.n_clean == 0).any() else None
+    T = gold_transition_matrix(proba_meta, held_out.clean, missing=missing)
+    return shrunk_to_symmetric(T, proba_meta, held_out.clean)
+
+
+def cross_fitted(
+    held_out: HeldOut, start: NDArray, prior: Prior, *, stratified: bool, n_folds: int = N_FOLDS
+) -> Iterator[tuple[NDArray[np.intp], NoiseFit]]:
+    """Leave out each fold of the clean samples in turn; yield its positions and the fit to all other samples.
+
+    A calibration predicts the clean samples it was fitted to too well. Folds are random: with fixed class shares, a
+    class would be rarer in a fit if it is more frequent in the fold, and predicted too seldom.
+    """
+    for out in folds_of(np.random.default_rng(0).permutation(len(held_out.clean)), n_folds):
+        yield np.flatnonzero(out), fit_noise(held_out.without(out), start, prior, stratified=stratified)
+
+
+def folds_of(order: NDArray[np.intp], n_folds: int) -> Iterator[NDArray[np.bool_]]:
+    """Masks of folds, each of every n-th sample in this order, unless a fold has all samples or none."""
+    for k in range(n_folds):
+        out = np.zeros(len(order), dtype=bool)
+        out[order[k::n_folds]] = True
+        if out.any() and not out.all():
+            yield out

@@ -1,0 +1,244 @@
+"""Out-of-sample posteriors with all known labels, and the selection of the last network by them."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..labels._columns import SourceLabels, split_columns
+from ..labels._draw import (
+    inverse_probability_weights,
+    is_balanced,
+    is_chosen_by_suspicion,
+    weights_by_given_label,
+    weights_of_labels,
+)
+from ..labels._encode import check_classes, sorted_classes
+from ..labels._pandas import classes_of_columns, in_class_order, warn_of_order
+from ..labels._read import Labels, SeparateLabels, check_labels_of_fit, read_labels
+from ..transition._checks import check_probabilities, checked_probabilities
+from ..transition._estimation import pair_counts
+from ._calibration import tempered_log_loss
+from ._class_offset import shift_class_prior, weights_of_clean_rows
+from ._rules import SELECT_ERRORS
+
+# Above this number of classes, inverting T takes too long for the selection of the last network
+_MOST_CLASSES_TO_INVERT = 1000
+
+
+class Candidate(NamedTuple):
+    """Posteriors of held-out noisy and clean samples by networks after a number of epochs."""
+
+    epochs: int
+    proba: NDArray
+    proba_meta: NDArray
+
+
+class HeldOut(NamedTuple):
+    """Out-of-sample posteriors of samples, and their labels as class indices.
+
+    Attributes
+    ----------
+    candidates : sequence of Candidate
+        Posteriors of the same samples, in ascending order of epochs.
+    noisy : ndarray of int, shape (n,)
+        Noisy labels; with several sources, the most frequent label.
+    clean : ndarray of int, shape (n_meta,)
+        True labels of clean samples, possibly none.
+    noisy_of_clean : ndarray of int, shape (n_meta,)
+        Noisy labels of clean samples; -1 if unknown.
+    pairs : ndarray of shape (c, c)
+        Number of clean samples of each true (i) and noisy (j) label, including samples without posteriors.
+    n_clean : ndarray of int, shape (c,)
+        Number of clean samples of each class, including samples without posteriors.
+    n_noisy : int
+        Number of noisy samples, including samples without posteriors.
+    rows, rows_of_clean : ndarray of int, shape (n,) and (n_meta,)
+        Positions in X; -1 for separate clean samples.
+    sources : SourceLabels or None
+        Labels of all samples of X by several sources.
+    drawn : ndarray of shape (n_meta,) or None
+        Probabilities of the draw of clean samples, relative to a draw at random; None if unknown.
+    """
+
+    candidates: Sequence[Candidate]
+    noisy: NDArray[np.int64]
+    clean: NDArray[np.int64]
+    noisy_of_clean: NDArray[np.int64]
+    pairs: NDArray[np.int64]
+    n_clean: NDArray[np.int64]
+    n_noisy: int
+    rows: NDArray[np.intp]
+    rows_of_clean: NDArray[np.intp]
+    sources: SourceLabels | None = None
+    drawn: NDArray[np.float64] | None = None
+
+    @property
+    def given_labels(self) -> NDArray:
+        """Number of all samples by given label, of shape (c,)."""
+        of_noisy = np.bincount(self.noisy, minlength=len(self.pairs))
+        return of_noisy * (self.n_noisy / len(self.noisy)) + self.pairs.sum(axis=0)
+
+    @property
+    def scaled_pairs(self) -> NDArray[np.float64]:
+        """Pairs, as few as the noisy samples with posteriors: without folds, these are not all."""
+        return self.pairs * np.float64(len(self.noisy) / self.n_noisy)
+
+    def in_order(self, of_noisy: NDArray, of_clean: NDArray) -> NDArray:
+        """Values of noisy samples and of clean samples of X, in the order of X."""
+        among = self.rows_of_clean >= 0
+        order = np.argsort(np.concatenate([self.rows, self.rows_of_clean[among]]))
+        return np.concatenate([of_noisy, of_clean[among]])[order]
+
+    def without(self, out: NDArray[np.bool_]) -> "HeldOut":
+        """Omit some of the clean samples."""
+        kept, c = ~out, len(self.pairs)
+        known = out & (self.noisy_of_clean >= 0)
+        return self._replace(
+            candidates=[of._replace(proba_meta=of.proba_meta[kept]) for of in self.candidates],
+            clean=self.clean[kept],
+            noisy_of_clean=self.noisy_of_clean[kept],
+            pairs=self.pairs - pair_counts(self.clean[known], self.noisy_of_clean[known], c),
+            n_clean=self.n_clean - np.bincount(self.clean[out], minlength=c),
+            rows_of_clean=self.rows_of_clean[kept],
+            drawn=None if self.drawn is None else self.drawn[kept],
+        )
+
+    @property
+    def label_weights(self) -> NDArray[np.float64]:
+        """Weight of each given label with which verified samples represent all, of shape (c,)."""
+        return weights_of_labels(self.pairs.sum(axis=0), self.given_labels)
+
+    def is_chosen_by_suspicion(self) -> bool:
+        """Whether clean samples, except those with a known probability, were chosen because their labels look wrong.
+
+        Equal numbers of each true class are treated as stratified, which the test cannot identify.
+        """
+        noisy = self.noisy_of_clean
+        has_noisy = at_random = noisy >= 0
+        if self.drawn is not None:
+            at_random = has_noisy & (self.drawn == 1)
+        if not at_random.any() or is_balanced(self.n_clean):
+            return False
+        _, proba, proba_meta = self.candidates[-1]
+        others = has_noisy & ~at_random
+        rest = np.concatenate([proba, proba_meta[others]]), np.concatenate([self.noisy, noisy[others]])
+        return is_chosen_by_suspicion(proba_meta[at_random], noisy[at_random], *rest)
+
+    def weights_of_clean(self, offset: NDArray) -> NDArray[np.float64]:
+        """Weights, of mean 1, that make clean samples representative: by class with an offset, else by draw."""
+        if offset.any():
+            return weights_of_clean_rows(offset, self.clean)
+        if self.drawn is not None:
+            return inverse_probability_weights(self.drawn)
+        return weights_by_given_label(self.noisy_of_clean, self.label_weights)
+
+
+def read_held_out(
+    proba: ArrayLike,
+    y_noisy: ArrayLike,
+    y_verified: ArrayLike | None,
+    proba_clean: ArrayLike | None,
+    y_clean: ArrayLike | None,
+    y_clean_noisy: ArrayLike | None,
+    classes: ArrayLike | None,
+    sources: ArrayLike | None = None,
+    verified_probability: ArrayLike | None = None,
+) -> tuple[HeldOut, NDArray, int]:
+    """Validate the arguments of `LabelNoiseModel.fit`; return held-out samples, labels and the number of classes.
+
+    Verified samples become clean samples. Labels that are no classes get probability 0.
+    """
+    warn_of_order(proba, y_noisy, y_verified, sources, verified_probability)
+    n, c = checked_probabilities(proba).shape
+    if not n:
+        raise ValueError("proba has no rows; pass the probabilities of at least one sample that is not verified.")
+    if (proba_clean is None) != (y_clean is None) or (proba_clean is None and y_clean_noisy is not None):
+        raise ValueError("proba_clean and y_clean go together. Pass both or none; y_clean_noisy requires both.")
+    columns = split_columns(y_noisy, y_verified, "y_noisy", sources)
+    if verified_probability is not None:
+        if columns.probability is not None:
+            raise ValueError("verified_probability was given twice, as an argument and as a column. Pass one.")
+        columns = columns._replace(probability=verified_probability)
+    m = 0 if proba_clean is None else len(checked_probabilities(proba_clean, c, "proba_clean"))
+    separate = SeparateLabels(m, [] if y_clean is None else y_clean, y_clean_noisy, ("y_clean", "y_clean_noisy"))
+    labels = read_labels(
+        columns, n, separate, classes=None if classes is None else check_classes(classes, max(np.size(classes), c))
+    )
+    check_labels_of_fit(labels, "y_noisy", stacklevel=4)
+    if classes is None:
+        labels = labels.of_classes(_classes(proba, labels.classes, c))
+    check_columns(labels, c)
+    names = labels.classes
+    of_all = check_probabilities(in_class_order(proba, names[:c], rows=False))
+    if proba_clean is not None:
+        of_clean = check_probabilities(in_class_order(proba_clean, names[:c], rows=False), c, "proba_clean")
+        of_all = np.concatenate([of_all, of_clean])
+    of_all = np.pad(of_all, ((0, 0), (0, len(names) - c)))
+    candidate = Candidate(0, of_all[labels.is_noisy], of_all[labels.is_clean])
+    held_out = one_candidate(candidate, labels.noisy, labels.clean, labels.noisy_of_clean, labels.positions)
+    return held_out._replace(sources=labels.by_source, drawn=labels.drawn), names, c
+
+
+def _classes(proba: ArrayLike, found: NDArray, n_classes: int) -> NDArray:
+    """Names of the columns: of a data frame, or all labels, or class indices."""
+    named = classes_of_columns(proba, found)
+    if named is not None:
+        return named
+    if found.dtype.kind in "iu" and found[0] >= 0 and found[-1] < n_classes:
+        return np.arange(n_classes)
+    return sorted_classes(found, n_classes, "y_noisy and the verified labels")
+
+
+def check_columns(labels: Labels, n_classes: int) -> None:
+    """Raise for verified labels without a column of probabilities."""
+    if (labels.true >= n_classes).any():
+        raise ValueError(
+            f"the verified labels include {labels.classes.tolist()[labels.true.max()]!r}, but proba has no column for "
+            "it. Add the column, from a classifier trained on this class, or set the label to missing."
+        )
+
+
+def one_candidate(
+    candidate: Candidate, noisy: NDArray, clean: NDArray, noisy_of_clean: NDArray, rows: tuple[NDArray, NDArray]
+) -> HeldOut:
+    """Held-out samples with one candidate; `rows` contains `HeldOut.rows` and `HeldOut.rows_of_clean`."""
+    c, known = candidate.proba.shape[1], noisy_of_clean >= 0
+    pairs, n_clean = pair_counts(clean[known], noisy_of_clean[known], c), np.bincount(clean, minlength=c)
+    return HeldOut([candidate], noisy, clean, noisy_of_clean, pairs, n_clean, len(noisy), *rows)
+
+
+def select_epochs(held_out: HeldOut, best: int, T: NDArray) -> Candidate:
+    """Select the number of epochs of the last network: the best by the evidence, or a later one that is more accurate.
+
+    Calibration corrects a bias towards some classes, for example before the end of a learning-rate schedule, so that
+    the evidence hardly detects it. The last network is not calibrated.
+
+    Accuracy is estimated from noisy labels, without bias under T, by backward correction (Natarajan et al., 2013;
+    Patrini et al., 2017) of the 0-1 loss: given a true class, the rows of the inverse of T at the noisy labels have
+    mean 1 at that class and 0 elsewhere.
+    """
+    y, (first, *later) = held_out.noisy, held_out.candidates[best:]
+    if not later or len(T) > _MOST_CLASSES_TO_INVERT:
+        return first
+    inverse = np.linalg.pinv(T)
+    # unbiased estimates of whether each network is right on each sample
+    right, *right_later = (inverse[y, candidate.proba.argmax(axis=1)] for candidate in (first, *later))
+    gains = np.array([of_later - right for of_later in right_later])
+    k = gains.mean(axis=1).argmax()
+    return later[k] if gains[k].mean() > SELECT_ERRORS * gains[k].std() / len(y) ** 0.5 else first
+
+
+def fine_tuning_helps(
+    own: NDArray, fine_tuned: NDArray, y: NDArray, offset: NDArray, weights: NDArray
+) -> tuple[bool, dict[str, float]]:
+    """Whether fine-tuning lowers the log-loss of held-out clean samples, at the best temperatures.
+
+    `own` and `fine_tuned` are posteriors of shape (n, c) with labels y. Fine-tuned networks have the class prior of the
+    clean samples, which `offset` corrects. Also return the mean losses, "own" and "fine-tuned".
+    """
+    before, after = (tempered_log_loss(proba, y, weights) for proba in (own, shift_class_prior(fine_tuned, -offset)))
+    gain = before - after
+    helps = gain.mean() > SELECT_ERRORS * gain.std(ddof=1) / len(y) ** 0.5
+    return bool(helps), {"own": float(before.mean()), "fine-tuned": float(after.mean())}

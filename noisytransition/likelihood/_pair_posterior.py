@@ -1,0 +1,166 @@
+"""Two explanations of verified pairs that contradict one T: T differs between samples, or true labels are wrong."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import optimize, special
+
+from ..transition._estimation import finite_log, normalise_rows
+from ._channels import LogLinear
+from ._rules import EVIDENCE
+
+#: precision of the prior of an entry of M, which then adds about 0.3 to a logit; 4 and 30 perform equally well (design
+# half of examples/benchmarks/zoo)
+PRECISION = 10.0
+# bounds of the logarithms of both powers
+_MOST_LOG_POWER = 3.0
+# smaller entries of T are raised to this, or to 0.1 / c if that is less
+_SMALLEST_RATE = 1e-3
+
+# upper bound of the share of wrong true labels; at 0.8, correct ones that contradict rule-based labels seemed wrong
+_LARGEST_SHARE = 0.3
+
+
+class PairEstimate(NamedTuple):
+    """T from a posterior that is fitted to verified pairs.
+
+    The `channel` has the powers of the classifier's probabilities and of T, (1, 1) if one T holds. `counts` are
+    expected numbers of samples of each true (i) and noisy (j) label. `log_evidence` is the log of the Bayes factor
+    against the posterior under one T.
+    """
+
+    channel: LogLinear
+    transition_matrix: NDArray[np.float64]
+    counts: NDArray[np.float64]
+    log_evidence: float
+
+
+def _of_rows(channel: LogLinear, proba: NDArray, j: int) -> tuple[NDArray, NDArray]:
+    """Posterior of samples with noisy label j, and derivatives of its logarithm by the logarithms of the powers."""
+    slopes = channel.factors(proba, np.full(len(proba), j)) * channel.powers
+    return special.softmax(slopes.sum(axis=-1) + channel.offsets[j], axis=1), slopes
+
+
+def fit_pair_posterior(
+    proba: NDArray,
+    y_noisy: NDArray,
+    T: NDArray,
+    pairs: tuple[NDArray, NDArray, NDArray],
+    counts: NDArray,
+    offset: NDArray | float = 0.0,
+) -> PairEstimate | None:
+    r"""Estimate T from a posterior fitted to verified pairs, if these contradict one T for all samples.
+
+    Under one T, a noisy label is equally informative for every sample. But people, rules and models err more often on
+    hard samples, on which the classifier errs too. The posterior of the true label is fitted to the pairs by maximum a
+    posteriori::
+
+        P(i | x, j) ~ proba[i]^a T[i, j]^b exp(M[i, j])
+
+    with unit normal priors of log a and log b, and a normal prior of M. T is then the mean of these posteriors over
+    *all* noisy samples, as in a step of expectation-maximisation, with the pairs as counts. Under one T, a = b = 1 and
+    M = 0. Return None unless the log of the Bayes factor against one T, by Laplace's method, is above 1.
+
+    Parameters
+    ----------
+    proba : ndarray of shape (n, c)
+        Calibrated, out-of-sample probabilities of the true label.
+    T : ndarray of shape (c, c)
+        Maximum-likelihood T.
+    pairs : ndarray of shape (n_pairs, c), and two of int, shape (n_pairs,)
+        Such probabilities of the verified samples, and their true and noisy labels.
+    counts : ndarray of shape (c, c)
+        Counts of all pairs, including pairs without such probabilities.
+    offset : ndarray of shape (c,) or float, default=0.0
+        Log ratio of the class priors of the pairs and the noisy samples.
+
+    References
+    ----------
+    Genest, Zidek, "Combining Probability Distributions: A Critique and an Annotated Bibliography", 1986 (logarithmic
+    pools). Kass, Raftery, "Bayes Factors", 1995.
+    """
+    of_pairs, gain = fit_channel(*pairs, T, offset)
+    proba_pairs, _, y_noisy_pairs = pairs
+    labels = range(len(T))
+    evidence = gain - _log_det(of_pairs, [proba_pairs[y_noisy_pairs == j] for j in labels]) / 2
+    # the pairs also helped to calibrate the probabilities, so this evidence is not fully out-of-sample; the design half
+    # of examples/benchmarks/zoo has no false alarm
+    if evidence <= EVIDENCE:
+        return None
+    channel = of_pairs._replace(offsets=of_pairs.offsets - offset)
+    posterior = channel.posterior(proba, y_noisy)
+    counts = counts + np.stack([posterior[y_noisy == j].sum(axis=0) for j in labels], axis=1)
+    total = counts + T  # a class without samples keeps its row of T
+    return PairEstimate(channel, normalise_rows(total), counts, float(evidence))
+
+
+def wrong_true_labels(
+    proba: NDArray, y: NDArray, noisy: NDArray, T: NDArray, offset: NDArray | float = 0.0
+) -> tuple[float, NDArray[np.float64]]:
+    """Log-evidence that some true labels are wrong at random, under one T, and the probability of each to be wrong.
+
+    ``P(y | x, j) = (1 - e) q_y + e / c``, with q the posterior under one T, and e estimated by maximum likelihood. The
+    log-evidence against e = 0 is by Schwarz's criterion.
+    """
+    c, rows = len(T), np.arange(len(y))
+    right = special.softmax(finite_log(proba) + finite_log(T.T[noisy]) + offset, axis=1)[rows, y]
+
+    def loss(e: float) -> float:
+        return float(-finite_log((1 - e) * right + e / c).sum())
+
+    best: Any = optimize.minimize_scalar(loss, bounds=(0.0, _LARGEST_SHARE), method="bounded")
+    wrong = best.x * (1 - 1 / c) / c  # a random label may be correct
+    evidence = loss(0.0) - best.fun - np.log(max(len(y), 1)) / 2
+    return float(evidence), wrong / ((1 - best.x) * right + best.x / c)
+
+
+def fit_channel(
+    proba: NDArray, y: NDArray, noisy: NDArray, T: NDArray, offset: NDArray | float = 0.0
+) -> tuple[LogLinear, float]:
+    """Posterior fitted to the pairs, and the gain in log-posterior over one T."""
+    c, rows = len(T), np.arange(len(y))
+    start = LogLinear(np.log(np.maximum(T, min(_SMALLEST_RATE, 0.1 / c))), np.ones(2), np.zeros((c, c)))
+    factors = start.factors(proba, noisy)
+
+    def loss(x: NDArray) -> tuple[float, NDArray]:
+        powers, offsets = np.exp(x[:2]), x[2:].reshape(c, c)
+        log_q = special.log_softmax(factors @ powers + offsets[noisy] + offset, axis=1)
+        residual, of_offsets = np.exp(log_q), PRECISION * offsets
+        residual[rows, y] -= 1
+        np.add.at(of_offsets, noisy, residual)
+        value = (x[:2] @ x[:2] + PRECISION * (offsets**2).sum()) / 2 - log_q[rows, y].sum()
+        of_powers = powers * np.einsum("nc,ncp->p", residual, factors) + x[:2]
+        return value, np.concatenate([of_powers, of_offsets.ravel()])
+
+    at_one, most = np.zeros(2 + c * c), np.full(2 + c * c, np.inf)
+    most[:2] = _MOST_LOG_POWER
+    bounds = optimize.Bounds(-most, most)
+    best: Any = optimize.minimize(loss, at_one, jac=True, method="L-BFGS-B", bounds=bounds)
+    fitted = start._replace(powers=np.exp(best.x[:2]), offsets=best.x[2:].reshape(c, c) + offset)
+    return fitted, float(loss(at_one)[0] - best.fun)
+
+
+# Columns of M share no pairs, so the expected information (with the priors) is an arrow matrix: a block for each column
+# of M, and two rows for the powers.
+def _log_det(posterior: LogLinear, pairs: list[NDArray]) -> float:
+    """Log-determinant of the information relative to the prior.
+
+    The block of a column is a diagonal minus a low-rank product, inverted by Woodbury's identity.
+    """
+    log_det, of_powers = 0.0, np.eye(2)
+    for j, proba in enumerate(pairs):
+        if not len(proba):
+            continue
+        q, slopes = _of_rows(posterior, proba, j)
+        mean = np.einsum("nc,ncp->np", q, slopes)
+        cross = np.einsum("nc,ncp->cp", q, slopes) - q.T @ mean  # covariance of the one-hot true label and the slopes
+        diagonal = q.sum(axis=0) + PRECISION
+        root: Any = np.linalg.qr(q, mode="r")  # root.T @ root is q.T @ q
+        inner = np.eye(len(root)) - (root / diagonal) @ root.T
+        log_det += np.log(diagonal / PRECISION).sum() + np.linalg.slogdet(inner)[1]
+        scaled = cross / diagonal[:, None]
+        along = root @ scaled
+        of_powers += np.einsum("nc,ncp,ncr->pr", q, slopes, slopes) - mean.T @ mean
+        of_powers -= cross.T @ scaled + along.T @ np.linalg.solve(inner, along)
+    return float(log_det + np.linalg.slogdet(of_powers)[1])

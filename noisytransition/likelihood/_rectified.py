@@ -1,0 +1,93 @@
+"""T and its error bars from verified pairs by design, whatever the reason for which the labels are wrong."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..transition._estimation import TINY, normalise_rows
+from ._pair_posterior import PRECISION
+from ._uncertainty import TransitionUncertainty
+
+# the variance that the posteriors imply counts as this number of pairs of a given label: few residuals may all be 0
+_PSEUDO_SAMPLES = 20.0
+
+
+def rectified(
+    model: TransitionUncertainty,
+    of_noisy: NDArray,
+    noisy: NDArray[np.intp],
+    of_pairs: NDArray,
+    true: NDArray[np.intp],
+    noisy_of_pairs: NDArray[np.intp],
+    weights: NDArray,
+    sizes: NDArray,
+) -> TransitionUncertainty:
+    r"""Correct T of a model by the residuals of verified pairs.
+
+    Among the samples with a given label, the share of a true class is the mean posterior q of all of them, plus the
+    mean residual ``1[true] - q`` of verified ones. It is unbiased for any q that has not seen them, if they are drawn
+    at random among those with the same given label, or have the weights of their draw. These shares, times the numbers
+    of given labels, are the counts whose rows give a rectified T.
+
+    T of the model has less variance v_m, but a bias. Row by row, the rectified T, with variance v_r and distance d from
+    the model, has the weight ``w = d**2 / (d**2 + v_r)``. The variance of the mean is ``(1 - w) (v_m + d**2) + w v_r``.
+
+    Parameters
+    ----------
+    model : TransitionUncertainty
+        T of the model, with standard errors of the one T that the posteriors start from.
+    of_noisy, of_pairs : ndarray of shape (n, c) and (m, c)
+        Posteriors of the true label of unverified and of verified samples.
+    noisy, noisy_of_pairs : ndarray of int, shape (n,) and (m,)
+        Given labels.
+    true : ndarray of int, shape (m,)
+        Verified labels.
+    weights : ndarray of shape (m,)
+    sizes : ndarray of shape (c,)
+        Numbers of all samples by given label, including those without posteriors, up to a factor.
+
+    References
+    ----------
+    Angelopoulos, Bates, Fannjiang, Jordan, Zrnic, "Prediction-Powered Inference", Science 2023.
+    """
+    T = model.transition_matrix
+    c, m = len(T), len(true)
+    counts, of_counts, of_model = (np.zeros((c, c)) for _ in range(3))
+    for j in range(c):
+        mine = noisy_of_pairs == j
+        of_label = _shares(of_noisy[noisy == j], of_pairs[mine], np.eye(c)[true[mine]], weights[mine])
+        counts[:, j], of_counts[:, j], of_model[:, j] = of_label
+    counts *= sizes
+    of_counts *= sizes**2
+    of_model *= sizes**2
+    counts = np.maximum(counts, 0)
+    total = counts.sum(axis=1, keepdims=True) + TINY
+    counted = normalise_rows(counts, T)
+    v_r = (_of_rows(counted, of_counts, total) + counted * (1 - counted) / total) * m / max(m - 2, 1)
+    v_m, distance = model.std**2 + _of_rows(T, of_model, total), counted - T
+    beyond = (distance**2).sum(axis=1, keepdims=True)
+    w = beyond / (beyond + v_r.sum(axis=1, keepdims=True) + TINY)
+    std = np.sqrt((1 - w) * (v_m + distance**2) + w * v_r)
+    mean = T + w * distance
+    return TransitionUncertainty(mean, mean, std, std)
+
+
+def _of_rows(T: NDArray, variance: NDArray, total: NDArray) -> NDArray[np.float64]:
+    """Variances of counts as those of their rows divided by their sums (delta method)."""
+    return ((1 - 2 * T) * variance + T**2 * variance.sum(axis=1, keepdims=True)) / total**2
+
+
+def _shares(of_noisy: NDArray, of_pairs: NDArray, is_true: NDArray, weights: NDArray) -> NDArray[np.float64]:
+    """Shares of true classes among the samples with a given label, their variances, and those of a mean posterior."""
+    of_all, m = np.concatenate([of_noisy, of_pairs]), len(of_pairs)
+    mean = of_all.mean(axis=0) if len(of_all) else np.zeros(of_all.shape[1])
+    if not m:
+        return np.stack([mean, mean * (1 - mean), mean * (1 - mean)])
+    w = (weights / weights.sum())[:, None]
+    residual = is_true - of_pairs
+    spread = of_pairs * (1 - of_pairs)
+    variance = (w**2 * residual**2).sum(axis=0)
+    beyond = np.maximum((w**2 * spread).sum(axis=0) - variance, 0)
+    variance += beyond * _PSEUDO_SAMPLES / (m + _PSEUDO_SAMPLES) + of_all.var(axis=0) / len(of_all)
+    # an error of an offset of the logits shifts all posteriors
+    of_model = spread.mean(axis=0) ** 2 / (PRECISION + spread.sum(axis=0))
+    return np.stack([mean + (w * residual).sum(axis=0), variance, of_model])

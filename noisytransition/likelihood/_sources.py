@@ -1,0 +1,327 @@
+"""Estimate a transition matrix for each of several sources of labels, and their weights in the posterior."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import optimize, sparse, special
+
+from ..transition._estimation import finite_log, jeffreys_interval, normalise_rows
+from ._rules import EVIDENCE, N_FOLDS, WARN_P
+
+# Maximum number of EM steps, and tolerance of T
+_MAX_STEPS, _TOLERANCE = 200, 1e-4
+# Pseudo-counts per class of the common T, from which the evidence selects
+_STRENGTHS = np.geomspace(0.5, 1000, 23)
+# Pseudo-counts of each entry of the common T
+_SMALLEST_COUNT = 1e-3
+# Candidate precisions of the weights around their mean; infinite: one common weight
+_PRECISIONS = (np.inf, 100.0, 10.0, 1.0)
+# Prior precision of the mean weight around 1
+_OF_MEAN = 4.0
+# Standard errors of a correlation detected with a power of 80 % by a one-sided test at 5 %
+_DETECTED = special.ndtri(0.95) + special.ndtri(0.8)
+
+
+class Dependence(NamedTuple):
+    """Test whether sources err independently given the true class.
+
+    `correlation` is the mean correlation of the errors of two sources in verified samples (0 without such samples),
+    with its one-sided p-value. `detectable` is the smallest correlation detected with a power of 80 % at a level of 5
+    %.
+    """
+
+    correlation: float
+    pvalue: float
+    detectable: float
+
+
+class SourceFit(NamedTuple):
+    """Transition matrices and weights of several sources.
+
+    Attributes
+    ----------
+    names : ndarray of shape (n_sources,)
+    matrices : ndarray of shape (n_sources, c, d)
+        T of each source, shrunk towards the common T.
+    weights : ndarray of shape (n_sources,)
+        Exponents of the likelihood of each source in the posterior; 1 for independent sources.
+    common : ndarray of shape (c, d)
+        T of all labels.
+    log_evidence : ndarray of shape (n_sources,)
+        Log Bayes factor of a separate T against the common T.
+    n_labels, n_verified : ndarray of int, shape (n_sources,)
+        Number of labels of each source, in all samples and in verified samples.
+    right, n_right : ndarray of shape (n_sources,)
+        Share of correct labels, and the number of verified labels with the same precision.
+    dependence : Dependence
+    """
+
+    names: NDArray
+    matrices: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    common: NDArray[np.float64]
+    log_evidence: NDArray[np.float64]
+    n_labels: NDArray[np.intp]
+    n_verified: NDArray[np.intp]
+    right: NDArray[np.float64]
+    n_right: NDArray[np.float64]
+    dependence: Dependence
+
+    def right_interval(self, level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Bounds of the share of correct labels of each source."""
+        return jeffreys_interval(self.right, self.n_right, level)
+
+    def reasons(self) -> dict[str, str]:
+        """Entries of `diagnostics_` about the sources."""
+        found, (correlation, pvalue, _) = {}, self.dependence
+        if pvalue < WARN_P:
+            found["dependent_sources"] = (
+                f"sources err together: their errors in verified samples have a correlation of {correlation:.2f}. "
+                f"Held-out verified samples selected a mean weight of {self.weights.mean():.2f} in the posterior"
+            )
+        if (self.log_evidence > EVIDENCE).any():
+            order = np.argsort(-self.log_evidence)[: int((self.log_evidence > EVIDENCE).sum())]
+            named = ", ".join(f"{self.names[s]!s} ({self.right[s]:.0%} correct)" for s in order[:5])
+            more = f" and {len(order) - 5} others" if len(order) > 5 else ""
+            found["sources_differ"] = f"T differs between sources, most for {named}{more} (see source_summary)"
+        if not self.n_verified.any():
+            found["sources_not_verified"] = (
+                "no label of a source is verified, so the posterior assumes that sources err independently. Verify "
+                "some samples with labels to test this"
+            )
+        return found
+
+
+def fit_sources(
+    proba: NDArray, codes: NDArray[np.integer], true: NDArray[np.intp], names: NDArray, n_labels: int
+) -> SourceFit:
+    """Estimate T of each source, and the weights that predict held-out verified samples best.
+
+    T of independent sources is estimated by expectation-maximisation (Dawid and Skene, 1979), with P(true | x) in place
+    of class priors. If verified samples select weights below 1, T is estimated from the weighted posterior.
+
+    `proba` of shape (n, c) are calibrated, and out-of-fold for verified samples. `codes` of shape (n, n_sources) and
+    `true` of shape (n,) are labels, -1 if missing. The first c of the `n_labels` labels are the classes.
+    """
+    labels, c = _Labels(proba, codes, n_labels), proba.shape[1]
+    matrices, posterior = labels.independent(true)
+    weights, precision = np.ones(codes.shape[1]), None
+    folds = list(_folds(codes, true))
+    if len(folds) == N_FOLDS:
+        pools = [labels.pool(rows, labels.independent(known)[0], true) for rows, known in folds]
+        precision = _select_precision(pools)
+    if precision is not None:
+        weights = _merged(pools).best_weights(precision)
+        weighted = labels.posterior(matrices, weights, np.full_like(true, -1))
+        pools = [labels.pool(rows, labels.matrices(_certain(weighted, known)), true) for rows, known in folds]
+        weights, posterior = _merged(pools).best_weights(precision), _certain(weighted, true)
+        matrices = labels.matrices(posterior)
+    counts = labels.counts(posterior)
+    common = _common(counts)
+    of_labels = np.pad(posterior, ((0, 0), (0, n_labels - c + 1)))  # 0 if missing or no class
+    correct, given = of_labels[np.arange(len(codes))[:, None], codes], codes >= 0
+    n, n_verified = given.sum(axis=0), (given & (true >= 0)[:, None]).sum(axis=0)
+    right = (np.einsum("sii,si->s", matrices[:, :, :c], counts.sum(axis=2)) + 0.5) / (n + 1)
+    not_known = (correct * (1 - correct)).sum(axis=0) / (right * (1 - right))  # missing information (Louis, 1982)
+    of_one = (counts * np.log(common)).sum(axis=(1, 2))
+    return SourceFit(
+        names,
+        matrices,
+        weights,
+        common,
+        log_evidence=_shrunk(counts)[1] - of_one,
+        n_labels=n,
+        n_verified=n_verified,
+        right=right,
+        n_right=np.maximum(n - not_known, n_verified),
+        dependence=_dependence(codes, true, matrices),
+    )
+
+
+def log_likelihood(codes: NDArray[np.integer], matrices: NDArray, weights: NDArray) -> NDArray[np.float64]:
+    """Sum over sources of ``weights[s] log T_s[:, label by s]``, of shape (n, c)."""
+    return _weighted_logs(_indicators(codes, matrices.shape[2]), matrices, weights)
+
+
+def _weighted_logs(indicators: sparse.csr_array, matrices: NDArray, weights: NDArray) -> NDArray[np.float64]:
+    of_labels = (finite_log(matrices) * weights[:, None, None]).transpose(0, 2, 1)
+    return indicators @ of_labels.reshape(-1, of_labels.shape[2])
+
+
+# ---------------------------------------------------------------------------- matrices
+class _Labels:
+    """Labels by all sources, and calibrated probabilities of the same samples."""
+
+    def __init__(self, proba: NDArray, codes: NDArray[np.integer], n_labels: int) -> None:
+        self.log_proba, self.codes, self.n_labels = finite_log(proba), codes, n_labels
+        self.indicators = _indicators(codes, n_labels)
+
+    def independent(self, true: NDArray[np.intp]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Estimate T of independent sources and P(true | x, labels), starting from votes."""
+        c, n_sources = self.log_proba.shape[1], self.codes.shape[1]
+        votes = self.indicators @ np.tile(np.eye(self.n_labels, c), (n_sources, 1))
+        posterior = _certain(special.softmax(self.log_proba + np.log(0.5 + votes), axis=1), true)
+        matrices = self.matrices(posterior)
+        for _ in range(_MAX_STEPS):
+            posterior = self.posterior(matrices, np.ones(n_sources), true)
+            last, matrices = matrices, self.matrices(posterior)
+            if np.abs(matrices - last).max() < _TOLERANCE:
+                break
+        return matrices, posterior
+
+    def posterior(self, matrices: NDArray, weights: NDArray, true: NDArray[np.intp]) -> NDArray[np.float64]:
+        """P(true | x, labels); 0 or 1 for verified samples."""
+        log_labels = _weighted_logs(self.indicators, matrices, weights)
+        return _certain(special.softmax(self.log_proba + log_labels, axis=1), true)
+
+    def counts(self, posterior: NDArray) -> NDArray[np.float64]:
+        """Expected number of labels of each source, true class and label, of shape (n_sources, c, d)."""
+        counts = (self.indicators.T @ posterior).reshape(-1, self.n_labels, posterior.shape[1])
+        return counts.transpose(0, 2, 1)
+
+    def matrices(self, posterior: NDArray) -> NDArray[np.float64]:
+        """T of each source, shrunk towards the common T."""
+        return _shrunk(self.counts(posterior))[0]
+
+    def pool(self, rows: NDArray[np.intp], matrices: NDArray, true: NDArray[np.intp]) -> "_Pool":
+        """Collect the likelihoods of these verified samples for the choice of weights."""
+        codes = self.codes[rows]
+        of_labels = np.log(matrices)[np.arange(codes.shape[1]), :, codes]
+        return _Pool(self.log_proba[rows], np.where((codes >= 0)[:, :, None], of_labels, 0.0), true[rows])
+
+
+def _certain(posterior: NDArray, true: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Replace posteriors of verified samples by 0 and 1."""
+    return np.where((true >= 0)[:, None], np.eye(posterior.shape[1])[true], posterior)
+
+
+def _indicators(codes: NDArray[np.integer], n_labels: int) -> sparse.csr_array:
+    """One-hot labels: row n has a 1 at ``s * n_labels + j`` for label j by source s."""
+    rows, sources = np.nonzero(codes >= 0)
+    columns = sources * n_labels + codes[rows, sources]
+    return sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(codes), codes.shape[1] * n_labels))
+
+
+def _common(counts: NDArray) -> NDArray[np.float64]:
+    """Estimate T of all sources together."""
+    return normalise_rows(counts.sum(axis=0) + _SMALLEST_COUNT)
+
+
+def _shrunk(counts: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Shrink T of each source by the evidence; return the matrices and the log-evidence of each source.
+
+    Sources differ more in the share of wrong labels than in the classes of wrong labels, so both are shrunk separately.
+    """
+    n_sources, c, d = counts.shape
+    off = ~np.eye(c, d, dtype=bool)
+    flips = counts[:, off].reshape(n_sources, c, d - 1)
+    wrong = flips.sum(axis=2)
+    (is_right, one), (flip, other) = map(_shrunk_shares, (np.stack([counts.sum(axis=2) - wrong, wrong], axis=2), flips))
+    matrices = np.empty_like(counts)
+    matrices[:, ~off], matrices[:, off] = is_right[:, :, 0], (is_right[:, :, 1:] * flip).reshape(n_sources, -1)
+    return matrices, one + other
+
+
+def _shrunk_shares(counts: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Shrink the rows of each source towards the common rows; return them and the log-evidence of each source."""
+    common = _common(counts)
+    strength = max(_STRENGTHS, key=lambda a: _log_evidence(counts, a * common).sum())
+    total = counts + strength * common
+    return total / total.sum(axis=2, keepdims=True), _log_evidence(counts, strength * common)
+
+
+def _log_evidence(counts: NDArray, prior: NDArray) -> NDArray[np.float64]:
+    """Dirichlet-multinomial log-likelihood of the counts of each source (Minka, 2000)."""
+    of_entries = (special.gammaln(counts + prior) - special.gammaln(prior)).sum(axis=(1, 2))
+    n, a = counts.sum(axis=2), prior.sum(axis=1)
+    return of_entries + (special.gammaln(a) - special.gammaln(n + a)).sum(axis=1)
+
+
+# ---------------------------------------------------------------------------- sources that err together
+def _dependence(codes: NDArray[np.integer], true: NDArray[np.intp], matrices: NDArray) -> Dependence:
+    """Test the correlation of errors of two sources in the same verified sample, given its true class."""
+    rows = true >= 0
+    given, of_true = codes[rows] >= 0, true[rows]
+    error = 1 - matrices[:, of_true, of_true].T  # probability, of shape (n_verified, n_sources)
+    residual = np.where(given, (codes[rows] != of_true[:, None]) - error, 0.0)
+    variance = np.where(given, error * (1 - error), 0.0)
+
+    def pairs(values: NDArray) -> float:
+        """Sum of the products of two sources, over pairs and samples."""
+        return max(float((values.sum(axis=1) ** 2 - (values**2).sum(axis=1)).sum() / 2), 0.0)
+
+    scale, std = pairs(np.sqrt(variance)), pairs(variance) ** 0.5
+    if not std:
+        return Dependence(0.0, 1.0, 1.0)
+    found = pairs(residual)
+    return Dependence(found / scale, float(special.ndtr(-found / std)), float(_DETECTED * std / scale))
+
+
+def _folds(codes: NDArray, true: NDArray[np.intp]) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Yield the verified samples of each fold, and the verified labels of all other folds."""
+    verified = np.flatnonzero((true >= 0) & (codes >= 0).any(axis=1))
+    for k in range(N_FOLDS if len(verified) >= 2 * N_FOLDS else 0):
+        known = true.copy()
+        known[verified[k::N_FOLDS]] = -1
+        yield verified[k::N_FOLDS], known
+
+
+def _select_precision(pools: Sequence["_Pool"]) -> float | None:
+    """Select the precision of the weights around their mean; None for weights 1 (independent sources).
+
+    Candidates, from simple to complex, are weights 1, one common weight, and separate weights. The simplest candidate
+    whose log-loss on held-out verified samples is within one standard error of the best is selected.
+    """
+    ones = np.ones(pools[0].logs.shape[1])
+    losses = [np.concatenate([pool.losses(ones) for pool in pools])]
+    for precision in _PRECISIONS:
+        others = [_merged([*pools[:k], *pools[k + 1 :]]).best_weights(precision) for k in range(len(pools))]
+        losses.append(np.concatenate([pool.losses(weights) for pool, weights in zip(pools, others, strict=True)]))
+    best = min(losses, key=np.mean)
+    rises = [of_samples - best for of_samples in losses]
+    chosen = next(k for k, rise in enumerate(rises) if rise.mean() <= rise.std() / len(rise) ** 0.5)
+    return (None, *_PRECISIONS)[chosen]
+
+
+class _Pool(NamedTuple):
+    """Logarithmic opinion pool of verified samples: ``P(true | x, labels) ~ proba prod_s T_s[true, label s]^weight_s``.
+
+    Fields: log-probabilities (n, c), log-likelihoods of the label of each source (n, n_sources, c), and true classes
+    (n,). Weights below 1 correct for sources that err together (Genest and Zidek, 1986).
+    """
+
+    log_proba: NDArray
+    logs: NDArray
+    true: NDArray
+
+    def log_posterior(self, weights: NDArray) -> NDArray[np.float64]:
+        return special.log_softmax(self.log_proba + np.einsum("nsc,s->nc", self.logs, weights), axis=1)
+
+    def losses(self, weights: NDArray) -> NDArray[np.float64]:
+        """Log-loss of each sample."""
+        return -self.log_posterior(weights)[np.arange(len(self.true)), self.true]
+
+    def best_weights(self, precision: float) -> NDArray[np.float64]:
+        """Maximise the posterior of non-negative weights: normal around their mean, which is normal around 1."""
+        n_sources, is_one = self.logs.shape[1], np.isinf(precision)
+        of_true = self.logs[np.arange(len(self.true)), :, self.true].sum(axis=0)
+
+        def loss(x: NDArray) -> tuple[float, NDArray]:
+            mean, weights = x[0], np.full(n_sources, x[0]) if is_one else x[1:]
+            slope = np.einsum("nsc,nc->s", self.logs, np.exp(self.log_posterior(weights))) - of_true
+            value, of_mean = self.losses(weights).sum() + _OF_MEAN / 2 * (mean - 1) ** 2, _OF_MEAN * (mean - 1)
+            if is_one:
+                return value, np.array([slope.sum() + of_mean])
+            apart = weights - mean
+            slopes = np.append(of_mean - precision * apart.sum(), slope + precision * apart)
+            return value + precision / 2 * apart @ apart, slopes
+
+        start = np.ones(1 if is_one else 1 + n_sources)
+        best: Any = optimize.minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * len(start))
+        return np.full(n_sources, best.x[0]) if is_one else best.x[1:]
+
+
+def _merged(pools: Sequence[_Pool]) -> _Pool:
+    return _Pool(*(np.concatenate(of) for of in zip(*pools, strict=True)))

@@ -1,0 +1,745 @@
+"""Estimate T, posteriors and label issues from probabilities of any classifier."""
+
+from __future__ import annotations
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..labels._arrays import as_floats
+from ..labels._columns import SourceLabels, split_columns
+from ..labels._encode import check_classes, class_indices
+from ..labels._pandas import in_class_order, like_series, names_of_rows, warn_of_order
+from ..labels._read import read_labels
+from ..likelihood._channels import Channel, OneT
+from ..likelihood._diagnostics import diagnose, warn_of_reasons
+from ..likelihood._fit import cross_fitted, fit_noise, shrunk_gold_start, with_error_bars
+from ..likelihood._held_out import HeldOut, check_columns, read_held_out
+from ..likelihood._shrinkage import Prior, check_prior, with_other_labels
+from ..likelihood._sources import SourceFit, fit_sources, log_likelihood
+from ..likelihood._uncertainty import MOST_CLASSES, TransitionUncertainty
+from ..transition._checks import (
+    check_count,
+    check_level,
+    check_probabilities,
+    check_rate,
+    check_transition_matrix,
+    checked_probabilities,
+)
+from ..transition._estimation import anchor_transition_matrix
+from ..transition._noise import RandomState
+from ..transition._posterior import denoise_proba
+from ._samples import LabelledSamples
+from ._shares import Interval, Population
+from ._suggest import Plan, plan, samples_of_fit, suggest_rows
+
+# Iterations of `denoise_proba`. Mean error of T without verified samples, over 294 fits of scikit-learn's classifiers:
+# 0.347 after 5 iterations, 0.320 after 50
+_DENOISING = 50
+
+
+class LabelNoiseModel:
+    """Estimate the transition matrix T and P(true | x, label) from out-of-sample probabilities of any classifier.
+
+    `sklearn.model_selection.cross_val_predict` computes such probabilities. Verify some samples, or set `proba_of`. The
+    steps of `fit` are::
+
+        calibration   softmax(A log proba + b), fitted to verified and noisy labels
+        T             maximum-likelihood estimate from all labels, shrunk by the evidence
+        test          test whether all samples share one T. If not, fit a posterior to the pairs of true and
+                      noisy labels (without pairs, a model of feature-dependent noise); T is its mean, corrected
+                      by the pairs
+        posterior     P(true = i | x, noisy = j) ~ proba_i(x) T[i, j], or the fitted posterior
+
+    See :doc:`/methods/maximum_likelihood` for the statistics and :doc:`/trust` for checks of T.
+
+    Parameters
+    ----------
+    prior : "symmetric", array-like or None, default="symmetric"
+        Matrix that T is shrunk towards, as `prior` of `em_transition_matrix`.
+    meta_sampling : {"random", "stratified"}, default="random"
+        How the verified samples were drawn. "stratified": a fixed number per class; `fit` corrects their class prior.
+    proba_of : {"true", "noisy"}, optional
+        Label that `proba` predicts; required without verified samples, otherwise ignored. "noisy": the classifier was
+        trained on noisy labels, and `fit` denoises the probabilities by anchor points (Patrini et al., 2017).
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (c,)
+        Labels in the order of the columns of `proba` and of T.
+    labels_ : ndarray of shape (d,)
+        `classes_`, followed by noisy labels that are no classes. Their `label_quality` is NaN.
+    transition_matrix_ : ndarray of shape (c, d)
+        Noise transition matrix T: entry (i, j) is P(noisy = labels_[j] | true = classes_[i]).
+    transition_std_ : ndarray of shape (c, d)
+        Standard errors of T, if it has error bars.
+    transition_counts_ : ndarray of shape (c, d)
+        Expected number of samples of each true (i) and noisy (j) label, including verified pairs.
+    class_counts_ : ndarray of shape (c,)
+        Expected number of samples of each true class, without verified samples.
+    diagnostics_ : dict of str to str
+        Reasons to doubt T, and notes, by name (:doc:`/trust`). `fit` warns of most.
+    uncertainty_ : TransitionUncertainty or None
+        Error bars of T; None with more than 50 classes, or if T was given.
+    calibration_ : Calibration or None
+        Map from `proba` to probabilities of the true label; None without verified samples.
+    anchors_ : ndarray of shape (c, c) or None
+        T at anchor points, used with ``proba_of="noisy"``.
+    prior_strength_ : float
+        Pseudo-counts of the prior per class.
+    class_offset_ : ndarray of shape (c,)
+        Log-ratio of the class priors of verified and noisy samples; 0 unless stratified.
+    instance_dependence_ : float
+        Exponent a of feature-dependent noise (:doc:`/trust`); 0 if all samples share one T.
+    held_out_ : HeldOut
+        Data that T was estimated from: all labels, and the probabilities of the best candidate.
+    sources_ : SourceFit or None
+        T and weight of each source (see `source_summary`), if there are several. `transition_matrix_` then describes
+        the most frequent label of each sample.
+    log_evidence_, best_candidate_ : ndarray of shape (n_candidates,), int
+        Log-evidence of each candidate, and the position of the highest. `fit` has one candidate.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.model_selection import cross_val_predict
+    >>> from noisytransition import LabelNoiseModel, flip_labels
+    >>> from noisytransition.transition import pair_noise
+    >>> X, y = load_iris(return_X_y=True)
+    >>> y_noisy = flip_labels(y, pair_noise(3, 0.3), random_state=0)
+    >>> checked = np.where(np.arange(150) % 3 == 0, y, -1)  # -1: not verified
+    >>> proba = cross_val_predict(LogisticRegression(max_iter=1000), X, y_noisy, method="predict_proba")
+    >>> model = LabelNoiseModel().fit(proba, y_noisy, y_verified=checked)
+    >>> model.transition_matrix_.round(1)
+    array([[0.7, 0.3, 0. ],
+           [0. , 0.5, 0.5],
+           [0.3, 0. , 0.7]])
+    >>> issues = model.find_label_issues(proba, y_noisy, y_verified=checked)
+    >>> len(issues), float((y_noisy != y)[issues.position].mean())  # share of these labels that are wrong
+    (37, 1.0)
+    """
+
+    def __init__(self, *, prior: Prior = "symmetric", meta_sampling: str = "random", proba_of: str | None = None):
+        self.prior = prior
+        self.meta_sampling = meta_sampling
+        self.proba_of = proba_of
+
+    def __repr__(self) -> str:
+        given = f"prior={self.prior!r}, meta_sampling={self.meta_sampling!r}, proba_of={self.proba_of!r}"
+        return f"LabelNoiseModel({given})"
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "transition_std_":
+            return self._error_bars(AttributeError).std
+        hint = "" if "classes_" in vars(self) else " before it is fitted. Call fit first"
+        raise AttributeError(f"LabelNoiseModel has no attribute {name!r}{hint}.")
+
+    # ---- fit
+    def fit(
+        self,
+        proba: ArrayLike,
+        y_noisy: ArrayLike,
+        *,
+        y_verified: ArrayLike | None = None,
+        proba_clean: ArrayLike | None = None,
+        y_clean: ArrayLike | None = None,
+        y_clean_noisy: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
+        sources: ArrayLike | None = None,
+        verified_probability: ArrayLike | None = None,
+    ) -> Self:
+        """Estimate T and its error bars, and check for reasons not to trust T.
+
+        Parameters
+        ----------
+        proba : array-like of shape (n, c)
+            Out-of-sample probabilities of the samples, from any classifier.
+        y_noisy : array-like of shape (n,) or data frame
+            Noisy labels in the order of `proba`; only verified samples can miss one. In a data frame, the columns
+            "verified" and "verified_probability" replace the arguments below. Each other column has the labels of one
+            source, possibly with missing values.
+        y_verified : array-like of shape (n,), optional
+            True labels of verified samples; missing for all others (None, NaN, NA, or -1 if -1 is not a class).
+        proba_clean, y_clean : array-like of shape (n_clean, c) and (n_clean,), optional
+            Probabilities and true labels of separate clean samples.
+        y_clean_noisy : array-like of shape (n_clean,), optional
+            Noisy labels of these samples; missing if unknown.
+        classes : array-like of shape (c,) or (d,), optional
+            Labels in the order of the columns of `proba`, then d - c noisy labels that are not classes, such as
+            "unsure". Default: the columns of a data frame `proba` if they are the labels, else 0..c-1 or the
+            sorted labels.
+        sources : array-like of shape (n,), optional
+            Source of each noisy label, if each sample was labelled by one of several sources.
+        verified_probability : array-like of shape (n,), optional
+            Probability with which each verified sample was drawn, relative to a draw at random: ``probability`` of
+            `suggest_rows`. Missing or 1: drawn at random. Values of other samples are ignored.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If an input is not valid, if all samples are verified, or if none is verified and `proba_of` is None.
+
+        Warns
+        -----
+        UserWarning
+            If there are reasons not to trust T.
+        """
+        self._check_parameters()
+        held_out, labels, c = read_held_out(
+            proba, y_noisy, y_verified, proba_clean, y_clean, y_clean_noisy, classes, sources, verified_probability
+        )
+        check_prior(self.prior, c)
+        if not len(held_out.clean) and self.proba_of is None:
+            raise ValueError(
+                "no sample is verified. Enter true labels in y_verified or in the column 'verified'; or pass proba_of, "
+                "'noisy' if the classifier was trained on noisy labels, or 'true' if it predicts the true label."
+            )
+        anchors = None
+        if self.proba_of == "noisy" and not len(held_out.clean):
+            given = held_out.candidates[0]
+            anchors = anchor_transition_matrix(given.proba[:, :c], percentile="auto")
+            denoised = denoise_proba(given.proba[:, :c], anchors, n_iter=_DENOISING)
+            denoised = np.pad(denoised, ((0, 0), (0, len(labels) - c)))
+            held_out = held_out._replace(candidates=[given._replace(proba=denoised)])
+        self.fit_candidates(held_out, labels, shrunk_gold_start(held_out), c)
+        self.anchors_ = anchors  # after fit_candidates, which sets None
+        warn_of_reasons(self.diagnostics_, stacklevel=3)
+        return self
+
+    def fit_candidates(
+        self, held_out: HeldOut, labels: NDArray, start: NDArray, n_classes: int | None = None, show: Any = iter
+    ) -> Self:
+        """Estimate T from the candidate with the highest evidence; used by `EMTransitionClassifier`.
+
+        Parameters
+        ----------
+        held_out : HeldOut
+            All labels, and the probabilities of candidates such as numbers of epochs.
+        labels : ndarray of shape (d,)
+            Classes in the order of the columns, followed by labels that are no classes.
+        start : ndarray of shape (d, d)
+            Initial T.
+        n_classes : int, optional
+            Default: all labels are classes.
+        show : callable, default=iter
+            Iterates over the candidates, with a progress bar.
+        """
+        c = len(labels) if n_classes is None else n_classes
+        prior = with_other_labels(in_class_order(self.prior, labels[:c]), c, len(labels))
+        fit = fit_noise(held_out, start, prior, stratified=self.meta_sampling == "stratified", show=show)
+        fit, bars = with_error_bars(fit)
+        self.classes_, self.labels_, self.anchors_ = labels[:c], labels, None
+        self.transition_matrix_, self.transition_counts_ = fit.transition_matrix[:c], fit.counts[:c]
+        # expected counts also use the features, so they are more precise than counts from T and the noisy labels
+        unverified = (fit.counts - held_out.scaled_pairs)[:c].sum(axis=1)
+        self.class_counts_ = unverified * (held_out.n_noisy / len(held_out.noisy))
+        self._channel: Channel = fit.channel if c == len(labels) else fit.channel.of_classes(c)
+        self.calibration_ = None if fit.calibration is None else fit.calibration.of_classes(c)
+        self.uncertainty_ = None if bars is None else bars.of_classes(c)
+        self.prior_strength_, self.class_offset_ = fit.one_T.strength, fit.offset[:c]
+        self.instance_dependence_ = fit.power
+        self.log_evidence_, self.best_candidate_ = fit.log_evidence, int(fit.log_evidence.argmax())
+        self.diagnostics_ = diagnose(fit, self.uncertainty_, self.classes_)
+        self.held_out_ = held_out._replace(candidates=[fit.best])
+        self.sources_: SourceFit | None = None
+        if held_out.sources is not None:
+            self._fit_sources(held_out.sources, start, prior)
+        return self
+
+    def _fit_sources(self, sources: SourceLabels, start: NDArray, prior: Any) -> None:
+        """Estimate T and weight of each source from calibrated probabilities, out-of-fold for verified samples."""
+        of, c = self.held_out_, len(self.classes_)
+        _, of_noisy, of_clean = of.candidates[0]
+        proba, crossed = np.split(self.calibrate(np.concatenate([of_noisy, of_clean])[:, :c]), [len(of_noisy)])
+        for rows, fit in cross_fitted(of, start, prior, stratified=self.meta_sampling == "stratified"):
+            crossed[rows] = fit.calibrated(of_clean[rows])[:, :c]
+        codes = sources.at(of.in_order(of.rows, of.rows_of_clean))
+        true = of.in_order(np.full(len(proba), -1), of.clean)
+        self.sources_ = fit_sources(of.in_order(proba, crossed), codes, true, sources.names, len(self.labels_))
+        self.diagnostics_ |= self.sources_.reasons()
+
+    @classmethod
+    def from_transition_matrix(
+        cls, T: ArrayLike, classes: ArrayLike | None = None, class_counts: ArrayLike | None = None
+    ) -> Self:
+        """Create a model with a given T, without error bars.
+
+        Its methods expect probabilities of the true label.
+
+        Parameters
+        ----------
+        T : array-like of shape (c, c)
+        classes : array-like of shape (c,), optional
+            Labels in the order of T. Default: the columns of a data frame T, else 0..c-1.
+        class_counts : array-like of shape (c,), optional
+            Number of samples of each true class.
+
+        Returns
+        -------
+        LabelNoiseModel
+
+        Examples
+        --------
+        >>> from noisytransition import LabelNoiseModel
+        >>> model = LabelNoiseModel.from_transition_matrix([[0.9, 0.1], [0.3, 0.7]], ["cat", "dog"])
+        >>> proba, labels = [[0.9, 0.1], [0.01, 0.99], [0.4, 0.6]], ["cat", "cat", "cat"]
+        >>> model.label_quality(proba, labels).round(3)
+        array([0.964, 0.029, 0.667])
+        >>> model.find_label_issues(proba, labels).round(3)
+           position given_label suggested_label  label_quality
+        1         1         cat             dog          0.029
+        >>> model.relabel(proba, labels, threshold=0.9)
+        array(['cat', 'dog', 'cat'], dtype='<U3')
+        """
+        if classes is None:
+            columns: Any = getattr(T, "columns", None)
+            classes = np.arange(len(check_transition_matrix(T, name="T"))) if columns is None else columns
+        model, names = cls(), check_classes(classes, None)
+        c = len(names)
+        model.classes_ = model.labels_ = names
+        model.transition_matrix_ = check_transition_matrix(in_class_order(T, names), c, "T")
+        model._channel = OneT(model.transition_matrix_)
+        given = np.ones(c) if class_counts is None else in_class_order(class_counts, names)
+        model.class_counts_ = as_floats(given, "class_counts")
+        if model.class_counts_.shape != (c,) or not (model.class_counts_ >= 0).all():
+            raise ValueError(f"class_counts={class_counts!r}; pass {c} numbers of at least 0, one per class.")
+        model.calibration_ = model.anchors_ = model.uncertainty_ = model.sources_ = None
+        model.diagnostics_ = {}
+        return model
+
+    # ---- T in words and with error bars
+    def transition_interval(self, level: float = 0.9) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Compute confidence intervals for T in the population that the samples come from.
+
+        Parameters
+        ----------
+        level : float in (0, 1), default=0.9
+            Confidence level of each interval.
+
+        Returns
+        -------
+        low, high : ndarray of shape (c, c)
+            If `low` is 0, the flip may not occur at all.
+
+        Raises
+        ------
+        ValueError
+            If T has no error bars: it was given, or there are more than 50 classes.
+        """
+        return self._error_bars().interval(level)
+
+    def transition_summary(self, level: float = 0.9, *, least: float = 0.01, top: int = 15) -> str:
+        """List the most probable label flips, with error bars if T has them.
+
+        Parameters
+        ----------
+        level : float in (0, 1), default=0.9
+            Confidence level of the error bars.
+        least : float, default=0.01
+            Smallest probability of a listed flip.
+        top : int, default=15
+            Maximum number of listed flips.
+
+        Returns
+        -------
+        str
+            One line per flip, such as ``cat -> dog 0.38 [0.35, 0.42]``, in descending order of probability.
+        """
+        check_rate(least, "least")
+        check_count(top, 0, "top")
+        T, (c, d) = self.transition_matrix_, self.transition_matrix_.shape
+        bounds = None if self.uncertainty_ is None else self.transition_interval(level)
+        order = np.argsort(np.where(np.eye(c, d, dtype=bool), np.inf, -T), axis=None, kind="stable")[: c * (d - 1)]
+        flips = [divmod(int(at), d) for at in order]
+        n = min(int(sum(T[flip] >= least for flip in flips)), top)
+        lines = [
+            f"{self.classes_[i]} -> {self.labels_[j]} {T[i, j]:.2f}"
+            + ("" if bounds is None else f" [{bounds[0][i, j]:.2f}, {bounds[1][i, j]:.2f}]")
+            for i, j in flips[:n]
+        ]
+        if rest := flips[n:]:
+            each = f"below {least:g}" if T[rest[0]] < least else f"{T[rest[0]]:.2f} or less"
+            at_most = "" if bounds is None else f", at most {max(bounds[1][flip] for flip in rest):.2f}"
+            lines.append(f"{len(rest)} other flips: each {each}{at_most}")
+        return "\n".join(lines)
+
+    def source_summary(self, level: float = 0.9) -> Any:
+        """Summarise the sources of labels: number of labels, share of correct labels, most probable flip.
+
+        Parameters
+        ----------
+        level : float in (0, 1), default=0.9
+            Confidence level of the bounds.
+
+        Returns
+        -------
+        DataFrame
+            One row per source, with the columns ``n_labels``, ``n_verified``, ``right`` (share of correct labels),
+            ``lower``, ``upper``, ``worst_flip`` and its probability ``flip``, ``weight`` in the posterior, and
+            ``log_evidence`` that T of the source differs from the common T. With ``EMTransitionClassifier(cv=None)``,
+            all refer to the held-out samples only: a third of the noisy and half of the verified ones.
+
+        Raises
+        ------
+        ValueError
+            If the model was fitted to one label per sample.
+        """
+        from pandas import DataFrame  # slow to import
+
+        check_level(level)
+        if self.sources_ is None:
+            raise ValueError(
+                "the model was fitted to one label per sample. Fit it to a data frame with one column per source."
+            )
+        of, (c, d) = self.sources_, self.sources_.common.shape
+        worst = np.where(np.eye(c, d, dtype=bool), 0.0, of.matrices).reshape(len(of.names), -1)
+        true, given = np.divmod(worst.argmax(axis=1), d)
+        lower, upper = of.right_interval(level)
+        columns: dict[str, Any] = {
+            "n_labels": of.n_labels,
+            "n_verified": of.n_verified,
+            "right": of.right,
+            "lower": lower,
+            "upper": upper,
+            "worst_flip": [f"{self.classes_[i]} -> {self.labels_[j]}" for i, j in zip(true, given, strict=True)],
+            "flip": worst.max(axis=1),
+            "weight": of.weights,
+            "log_evidence": of.log_evidence,
+        }
+        return DataFrame(columns, index=of.names)
+
+    def _error_bars(self, error: type[Exception] = ValueError) -> TransitionUncertainty:
+        if self.uncertainty_ is None:
+            raise error(
+                f"T of {len(self.classes_)} classes has no error bars: they require EMTransitionClassifier, "
+                f"TransitionClassifierCV or LabelNoiseModel.fit, and at most {MOST_CLASSES} classes."
+            )
+        return self.uncertainty_
+
+    # ---- shares
+    def class_shares(self, level: float = 0.9, *, proba: ArrayLike | None = None, y_noisy: Any = None) -> Any:
+        """Estimate class priors with intervals, by prediction-powered inference (:doc:`/class_shares`).
+
+        Parameters
+        ----------
+        level : float in (0, 1), default=0.9
+            Confidence level of the intervals.
+        proba, y_noisy : array-like of shape (n_batch, c) and (n_batch,), optional
+            Probabilities by the same classifier and, if known, noisy labels of another batch with other class priors,
+            such as data of the next month. T and the distribution of features in each class must be the same. Default:
+            the samples of `fit`.
+
+        Returns
+        -------
+        DataFrame
+            One row per class, with the columns ``share``, ``lower`` and ``upper``.
+
+        Raises
+        ------
+        ValueError
+            If no sample is verified, or if verified samples were stratified.
+        """
+        from pandas import DataFrame  # slow to import
+
+        check_level(level)
+        population = Population(self)
+        if proba is not None:
+            found = population.shares_of_batch(proba, y_noisy)
+        elif y_noisy is None:
+            found = population.class_shares()
+        else:
+            raise ValueError("y_noisy was given without proba. Also pass proba, the probabilities of the same batch.")
+        lower, upper = found.interval(level)
+        share = np.clip(found.share / found.share.sum(), lower, upper)
+        return DataFrame({"share": share, "lower": lower, "upper": upper}, index=self.classes_)
+
+    def accuracy_interval(self, level: float = 0.9, *, of: str = "classifier") -> Interval:
+        """Estimate the accuracy of the classifier or of the noisy labels with an interval, as in `class_shares`.
+
+        Parameters
+        ----------
+        level : float in (0, 1), default=0.9
+            Confidence level of the interval.
+        of : {"classifier", "labels"}, default="classifier"
+            "classifier": the class with the highest calibrated probability. "labels": the noisy label (of
+            several sources, the most frequent label).
+
+        Returns
+        -------
+        Interval
+            A tuple ``(estimate, lower, upper)``.
+
+        Raises
+        ------
+        ValueError
+            As in `class_shares`; with ``of="labels"``, also if no verified sample has a noisy label.
+        """
+        check_level(level)
+        if of not in ("classifier", "labels"):
+            raise ValueError(f"of={of!r}; pass 'classifier' or 'labels'.")
+        found = Population(self).accuracy(of == "labels")
+        (lower,), (upper,) = found.interval(level)
+        return Interval(float(found.share[0]), float(lower), float(upper))
+
+    # ---- samples to verify
+    def suggest_rows(self, n: int, target: str = "shares", *, random_state: RandomState = None) -> Any:
+        """Draw samples to verify next, with known probabilities (:doc:`/which_rows`).
+
+        Half of each probability is uniform. The other half is proportional to a posterior standard deviation: of the
+        sample's class (for T and shares), or of the correctness of its prediction (for accuracy). In the next `fit`,
+        pass ``probability`` as the `verified_probability` of these samples.
+
+        Parameters
+        ----------
+        n : int
+            Number of samples.
+        target : {"transition", "shares", "accuracy"}, default="shares"
+            Estimate to improve: T (for which random samples are as good), `class_shares`, or `accuracy_interval` of the
+            classifier.
+        random_state : int, RandomState, Generator or None
+            As in `flip_labels`.
+
+        Returns
+        -------
+        DataFrame
+            Columns ``position`` in the samples of `fit` (of a data frame: ``X.iloc[position]``), and ``probability`` of
+            the draw, relative to a random draw (``n / n_not_verified``). It is at least 0.5, unless all more probable
+            samples are drawn with certainty.
+
+        Raises
+        ------
+        ValueError
+            If fewer than n samples are not verified, if verified samples were stratified, if T was given, or if only
+            some samples have out-of-fold probabilities (``EMTransitionClassifier(cv=None)``).
+        """
+        return suggest_rows(self, n, target, random_state)
+
+    def plan(self, target: str = "transition", width: float = 0.05, level: float = 0.9) -> Plan:
+        """Compute how many samples to verify for intervals of a given width.
+
+        Parameters
+        ----------
+        target : {"transition", "shares", "accuracy"}, default="transition"
+            As in `suggest_rows`; "transition" refers to the noise rate of each class.
+        width : float in (0, 0.5), default=0.05
+            Half width of the intervals.
+        level : float in (0, 1), default=0.9
+            Confidence level of the intervals.
+
+        Returns
+        -------
+        Plan
+            With `table`, `n_rows` and `words` (also by ``str``). ``n_to_verify`` is the number of verified pairs per
+            true class (for T), or of samples drawn by `suggest_rows`.
+
+        Raises
+        ------
+        ValueError
+            As in `class_shares` and `suggest_rows`, for shares and accuracy.
+        """
+        return plan(self, target, width, level)
+
+    # ---- samples
+    def calibrate(self, proba: ArrayLike) -> NDArray:
+        """Compute P(true class | x) from probabilities by the classifier that the model was fitted to.
+
+        Parameters
+        ----------
+        proba : array-like of shape (n, c)
+            Probabilities, in the order of `classes_`.
+
+        Returns
+        -------
+        ndarray of shape (n, c)
+        """
+        given = self._checked(proba)
+        if self.calibration_ is not None:
+            return self.calibration_(given)
+        return given if self.anchors_ is None else denoise_proba(given, self.anchors_, n_iter=_DENOISING)
+
+    def posterior(
+        self, proba: ArrayLike, y_noisy: ArrayLike, *, y_verified: ArrayLike | None = None, calibrate: bool = True
+    ) -> NDArray[np.float64]:
+        """Compute P(true class | x, noisy label) by Bayes' rule.
+
+        Parameters
+        ----------
+        proba : array-like of shape (n, c)
+            Probabilities by the classifier that the model was fitted to.
+        y_noisy, y_verified
+            Noisy and true labels, as in `fit`. The model does not store them.
+        calibrate : bool, default=True
+            Whether to `calibrate` the probabilities. Pass False for probabilities of the true label.
+
+        Returns
+        -------
+        ndarray of shape (n, c)
+            Probabilities, in the order of `classes_`; 0 or 1 for verified samples.
+        """
+        return self._samples(proba, y_noisy, y_verified, calibrate)[0].posterior(self._channel)
+
+    def label_quality(
+        self, proba: ArrayLike, y_noisy: ArrayLike, *, y_verified: ArrayLike | None = None, calibrate: bool = True
+    ) -> Any:
+        """Compute the probability that each label is correct, P(true class = noisy label | x, noisy label).
+
+        Parameters
+        ----------
+        proba, y_noisy, y_verified, calibrate
+            As in `posterior`.
+
+        Returns
+        -------
+        ndarray of shape (n,), or Series
+            0 or 1 for verified samples; NaN if the noisy label is missing. A Series if the noisy labels are a Series.
+        """
+        samples, y = self._samples(proba, y_noisy, y_verified, calibrate)
+        return like_series(samples.judge(self._channel).quality, y, "label_quality")
+
+    def find_label_issues(
+        self,
+        proba: ArrayLike,
+        y_noisy: ArrayLike,
+        *,
+        y_verified: ArrayLike | None = None,
+        threshold: float = 0.5,
+        as_frame: bool = True,
+        calibrate: bool = True,
+    ) -> Any:
+        """Find labels that are probably wrong, most probably first, among samples that are not verified.
+
+        Parameters
+        ----------
+        proba, y_noisy, y_verified, calibrate
+            As in `posterior`.
+        threshold : float in [0, 1], default=0.5
+            Samples with a lower `label_quality` are returned. 0.5: labels that are more probably wrong than correct.
+        as_frame : bool, default=True
+            False: return positions only.
+
+        Returns
+        -------
+        DataFrame with n_issues rows, or ndarray of int, shape (n_issues,)
+            In ascending order of `label_quality`, with the columns ``position``, ``given_label``, ``suggested_label``
+            (the most probable true class) and ``label_quality``. The index is the pandas index of the noisy labels or
+            of `proba`, else the position.
+
+        References
+        ----------
+        Northcutt, Jiang, Chuang, "Confident Learning: Estimating Uncertainty in Dataset Labels", JAIR 70, 2021, rank by
+        ``proba[n, y]``, without T.
+        """
+        check_rate(threshold, "threshold")
+        samples, y = self._samples(proba, y_noisy, y_verified, calibrate)
+        judged = samples.judge(self._channel)
+        issues = judged.issues(threshold)
+        if not as_frame:
+            return issues
+        from pandas import DataFrame  # slow to import
+
+        columns = {
+            "position": issues,
+            "given_label": self.labels_[judged.noisy[issues]],
+            "suggested_label": self.classes_[judged.suggested[issues]],
+            "label_quality": judged.quality[issues],
+        }
+        return DataFrame(columns, index=names_of_rows(issues, y, proba))
+
+    def relabel(
+        self,
+        proba: ArrayLike,
+        y_noisy: ArrayLike,
+        *,
+        y_verified: ArrayLike | None = None,
+        threshold: float = 0.9,
+        calibrate: bool = True,
+    ) -> Any:
+        """Replace labels whose true class is verified or nearly certain.
+
+        Parameters
+        ----------
+        proba, y_noisy, y_verified, calibrate
+            As in `posterior`. Verified samples get their true label.
+        threshold : float in [0, 1], default=0.9
+            Minimum posterior of the most probable class to replace the label.
+
+        Returns
+        -------
+        ndarray of shape (n,), or Series
+            Labels from `labels_`. A Series if the noisy labels are a Series.
+        """
+        check_rate(threshold, "threshold")
+        samples, y = self._samples(proba, y_noisy, y_verified, calibrate)
+        judged = samples.judge(self._channel)
+        codes = np.where(judged.certainty >= threshold, judged.suggested, judged.noisy)
+        return like_series(self.labels_[codes], y, getattr(y, "name", None))
+
+    # ---- inputs
+    def _samples(self, proba: ArrayLike, y: Any, y_verified: Any, calibrate: bool) -> tuple[LabelledSamples, Any]:
+        """Samples whose labels are judged, and the column of their noisy labels."""
+        of_true = self._proba(proba, calibrate)
+        warn_of_order(proba, y, y_verified)
+        columns = split_columns(y, y_verified, "y_noisy")
+        labels = read_labels(columns, len(of_true), classes=self.labels_)
+        check_columns(labels, len(self.classes_))
+        return LabelledSamples(of_true, labels.given, labels.true, self._by_source(labels.by_source)), columns.given
+
+    def _batch(self, proba: ArrayLike, y_noisy: Any) -> LabelledSamples:
+        """Samples of another batch with uncalibrated probabilities; their noisy labels can be unknown."""
+        given = self._checked(proba)
+        none = np.full(len(given), -1)
+        found = LabelledSamples(given, none, none) if y_noisy is None else self._samples(proba, y_noisy, None, True)[0]
+        return found._replace(proba=np.pad(given, ((0, 0), (0, len(self.labels_) - given.shape[1]))))
+
+    def _likelihood_of_fit(self, rows: NDArray[np.integer]) -> NDArray | None:
+        """Likelihood of all labels of samples at these positions in `fit`; None with one source."""
+        of = self.held_out_.sources
+        return None if of is None else self._by_source(of._replace(codes=of.at(rows)))
+
+    def posterior_of_fit(self) -> NDArray[np.float64]:
+        """Compute P(true | x, labels) of the noisy samples of `fit`, of shape (n, c)."""
+        of, c = samples_of_fit(self), len(self.classes_)
+        proba, none = self.calibrate(of.candidates[0].proba[:, :c]), np.full(len(of.noisy), -1)
+        samples = LabelledSamples(proba, of.noisy, none, self._likelihood_of_fit(of.rows))
+        return samples.posterior(self._channel)
+
+    def _by_source(self, labels: SourceLabels | None) -> NDArray | None:
+        """Likelihood of all labels of each sample given each true class, up to a factor; None with one source."""
+        if labels is None:
+            if self.sources_ is not None:
+                raise ValueError("the model was fitted to several sources; pass a data frame with a column for each.")
+            return None
+        if self.sources_ is None:
+            raise ValueError("the model was fitted to one label per sample; pass one column of labels.")
+        known = self.sources_.names.tolist()
+        if unknown := sorted(set(labels.names.tolist()) - set(known), key=str):
+            raise ValueError(f"the model was not fitted to the sources {unknown}. Pass labels of {known} only.")
+        these = [known.index(name) for name in labels.names.tolist()]
+        codes = labels.of_classes(self.labels_).codes
+        log = log_likelihood(codes, self.sources_.matrices[these], self.sources_.weights[these])
+        return np.exp(log - log.max(axis=1, keepdims=True))
+
+    def _checked(self, proba: ArrayLike) -> NDArray:
+        """Probabilities in the order of the classes."""
+        return check_probabilities(in_class_order(proba, self.classes_, rows=False), len(self.classes_))
+
+    def _proba(self, proba: ArrayLike, calibrate: bool) -> NDArray:
+        """Probabilities of the true label."""
+        if calibrate and (self.calibration_ is not None or self.anchors_ is not None):
+            return self.calibrate(proba)
+        return checked_probabilities(in_class_order(proba, self.classes_, rows=False), len(self.classes_))
+
+    def _codes(self, y: ArrayLike, n: int, name: str) -> NDArray[np.intp]:
+        return class_indices(y, len(self.classes_), n, name, self.classes_)
+
+    def _check_parameters(self) -> None:
+        if self.meta_sampling not in ("random", "stratified"):
+            raise ValueError(f"meta_sampling={self.meta_sampling!r}; pass 'random' or 'stratified'.")
+        if self.proba_of not in (None, "true", "noisy"):
+            raise ValueError(f"proba_of={self.proba_of!r}; pass 'true' or 'noisy', or None with verified samples.")

@@ -1,0 +1,209 @@
+"""Draw samples to verify next, and plan how many are needed."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from ..labels._arrays import is_number
+from ..labels._encode import shortened
+from ..transition._checks import check_count, check_level
+from ..transition._noise import RandomState, as_generator
+
+#: estimates that verified samples can improve
+TARGETS = ("transition", "shares", "accuracy")
+# Share of the draw that is at random; its inverse bounds the weights. With 0.2, intervals of shares are longer (digits)
+_AT_RANDOM = 0.5
+# Smallest unit of a class relative to the largest, so that a rare class does not dominate the draw
+_SMALLEST_UNIT = 1e-4
+
+
+class Plan(NamedTuple):
+    """Number of samples to verify for intervals of a given width, from `LabelNoiseModel.plan`.
+
+    Attributes
+    ----------
+    table : DataFrame
+        One row per quantity, with the columns ``estimate``, ``half_width`` (now), ``n_verified`` and ``n_to_verify``
+        (for this quantity alone).
+    n_rows : int
+        Number of samples to verify for all quantities.
+    words : str
+        The plan as a sentence.
+    """
+
+    table: Any
+    n_rows: int
+    words: str
+
+    def __str__(self) -> str:
+        return self.words
+
+
+# ---------------------------------------------------------------------------- which
+def suggest_rows(model: Any, n: int, target: str, random_state: RandomState) -> Any:
+    """Draw samples with known probabilities; see `LabelNoiseModel.suggest_rows`."""
+    from pandas import DataFrame  # slow to import
+
+    held_out = samples_of_fit(model)
+    if model.meta_sampling == "stratified":
+        raise ValueError(
+            "suggest_rows requires verified samples drawn at random, but meta_sampling is 'stratified'. Verify random "
+            "samples and pass meta_sampling='random'."
+        )
+    n = check_count(n, 1, "n")
+    if n > (most := len(held_out.noisy)):
+        raise ValueError(f"n={n}, but only {most} samples are not verified; pass at most {most}.")
+    probability = inclusion_probabilities(draw_sizes(model, target), n)
+    chosen = draw_systematically(probability, as_generator(random_state))
+    relative = probability[chosen] * (len(probability) / n)
+    return DataFrame({"position": held_out.rows[chosen], "probability": relative})
+
+
+def draw_sizes(model: Any, target: str) -> NDArray[np.float64]:
+    """Compute probabilities of the draw, up to a factor, for samples that are not verified.
+
+    An inverse-probability-weighted mean has the smallest variance if samples are drawn in proportion to the standard
+    deviation of their verified value (Neyman, 1934). Variances of the classes are divided by the squared class size for
+    T, whose rows are shares of a class, and by their mean for shares.
+    """
+    if target not in TARGETS:
+        raise ValueError(f"target={target!r}; pass one of {', '.join(map(repr, TARGETS))}.")
+    variance, tiny = _posterior_variances(model, target), np.finfo(float).tiny
+    unit = variance.mean(axis=0)
+    if target == "transition":
+        unit = model.posterior_of_fit().mean(axis=0) ** 2
+    size = np.sqrt((variance / np.maximum(unit, _SMALLEST_UNIT * max(unit.max(), tiny))).sum(axis=1))
+    total = float(size.sum())
+    share = size / total if total else np.full(len(size), 1 / len(size))
+    return _AT_RANDOM / len(size) + (1 - _AT_RANDOM) * share
+
+
+def _posterior_variances(model: Any, target: str) -> NDArray[np.float64]:
+    """Posterior variance of each quantity in each sample that is not verified, of shape (n, k)."""
+    posterior = model.posterior_of_fit()
+    if target == "accuracy":
+        of, c = model.held_out_, len(model.classes_)
+        predicted = model.calibrate(of.candidates[0].proba[:, :c]).argmax(axis=1)
+        posterior = np.take_along_axis(posterior, predicted[:, None], axis=1)
+    return posterior * (1 - posterior)
+
+
+def inclusion_probabilities(sizes: NDArray, n: int) -> NDArray[np.float64]:
+    """Scale positive sizes to probabilities of at most 1 that sum to n."""
+    found, certain = np.ones(len(sizes)), np.zeros(len(sizes), dtype=bool)
+    while True:
+        rest = n - certain.sum()
+        found[~certain] = rest * sizes[~certain] / max(sizes[~certain].sum(), np.finfo(float).tiny)
+        if not (more := ~certain & (found >= 1)).any():
+            return found
+        certain |= more
+        found[certain] = 1.0
+
+
+def draw_systematically(probability: NDArray, rng: np.random.RandomState | np.random.Generator) -> NDArray[np.intp]:
+    """Draw positions of samples with given probabilities, by systematic sampling in random order (Madow, 1949).
+
+    The number of samples is the sum of the probabilities.
+    """
+    order = rng.permutation(len(probability))
+    ends = probability[order].cumsum()
+    n = round(ends[-1])
+    points = rng.uniform() + np.arange(n)
+    return order[np.minimum(np.searchsorted(ends * (n / ends[-1]), points, side="right"), len(order) - 1)]
+
+
+# ---------------------------------------------------------------------------- how many
+def plan(model: Any, target: str, width: float, level: float) -> Plan:
+    """Plan the number of samples to verify; see `LabelNoiseModel.plan`."""
+    if not is_number(width) or not 0 < width < 0.5:
+        raise ValueError(f"width={width!r}; pass the half width of the intervals, a number above 0 and below 0.5.")
+    z = float(special.ndtri((1 + check_level(level)) / 2))
+    if target == "transition":
+        return _plan_of_rates(model, width, level, z)
+    return _plan_of_shares(model, target, width, level, z)
+
+
+def _plan_of_rates(model: Any, width: float, level: float, z: float) -> Plan:
+    """Plan samples of each class for an interval of its noise rate r of at most ± width.
+
+    m pairs of labels have an interval of half width ``h = z sqrt(r (1 - r) / m)``. Information is additive: with the
+    present half width h0, ``1 / h^2 = 1 / h0^2 + m / (z^2 r (1 - r))``. Rates below the width are replaced by the
+    width.
+    """
+    from pandas import DataFrame  # slow to import
+
+    c, rate = len(model.classes_), 1 - model.transition_matrix_.diagonal()
+    half_width, informed = np.full(c, 0.5), np.zeros(c)
+    if model.uncertainty_ is not None:
+        low, high = model.transition_interval(level)
+        half_width = (high - low).diagonal() / 2
+        informed = 1 / np.maximum(half_width, 1e-12) ** 2
+    bounded = np.clip(rate, width, 1 - width)
+    m = z**2 * bounded * (1 - bounded) * (1 / width**2 - informed)
+    m = np.ceil(np.maximum(m, 0) - 1e-9).astype(np.intp)
+    verified = getattr(model, "held_out_", None)
+    n_verified = np.zeros(c, dtype=np.intp) if verified is None else verified.pairs.sum(axis=1)[:c]
+    columns = {"estimate": rate, "half_width": half_width, "n_verified": n_verified, "n_to_verify": m}
+    n, names = int(m.sum()), [f"{m[i]} of {model.classes_[i]}" for i in np.argsort(-m, kind="stable") if m[i]]
+    words = f"The noise rate of every class is known within ± {width:g}."
+    if n:
+        listed = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
+        words = f"To know the noise rate of every class within ± {width:g}, verify {n} more samples: {listed}."
+        if len(short := model.classes_[m > model.class_counts_]):
+            words += f" Fewer samples exist of class {shortened(short)}."
+    return Plan(DataFrame(columns, index=model.classes_), n, words)
+
+
+def _plan_of_shares(model: Any, target: str, width: float, level: float, z: float) -> Plan:
+    """Plan samples of `suggest_rows` for intervals of shares or of the accuracy of at most ± width.
+
+    A share p has the variance ``p (1 - p) / n`` if all n samples are verified, plus ``R / m`` for m samples verified at
+    random. For m' suggested samples, R is multiplied by g, from the posterior and the probabilities of the draw::
+
+        p (1 - p) / n + R (m + g m') / (m + m')^2 = (width / z)^2
+    """
+    from pandas import DataFrame  # slow to import
+
+    of = samples_of_fit(model)
+    if target == "shares":
+        table, what = model.class_shares(level), "every class share"
+    else:
+        accuracy = [model.accuracy_interval(level)]
+        table, what = DataFrame(accuracy, index=["classifier"]), "the classifier's accuracy"
+    m, left = len(of.clean), len(of.noisy)
+    p, half_width = table.iloc[:, 0].to_numpy(), (table.upper - table.lower).to_numpy() / 2
+    least = p * (1 - p) / (m + left)
+    now, goal = np.maximum((half_width / z) ** 2 - least, 0), (width / z) ** 2 - least
+    relative = draw_sizes(model, target)
+    variance = _posterior_variances(model, target)
+    gain = (variance * relative.mean() / relative[:, None]).mean(axis=0) / np.maximum(variance.mean(axis=0), 1e-300)
+    # (m + m')^2 = b (m + g m'), with b = R / goal
+    b = np.divide(now * m, goal, out=np.full(len(p), np.inf), where=goal > 0)
+    b = np.minimum(b, 1e3 * (m + left) ** 2)
+    half = gain * b / 2 - m
+    more = half + np.sqrt(np.maximum(half**2 - m * (m - b), 0))
+    more = np.where(now <= goal, 0, np.minimum(np.ceil(more), left)).astype(np.intp)
+    columns = {"estimate": p, "half_width": half_width, "n_verified": np.full(len(p), m), "n_to_verify": more}
+    n = int(more.max())
+    words = f"{what[0].upper()}{what[1:]} is known within ± {width:g}."
+    if (goal <= 0).any():
+        lowest = f"{z * np.sqrt(least.max()):.2g}"
+        words = f"± {width:g} is out of reach: if all samples are verified, an interval of {what} is ± {lowest}."
+    elif n:
+        words = f"To know {what} within ± {width:g}, verify about {n} more samples of suggest_rows(target={target!r})."
+    return Plan(DataFrame(columns, index=table.index), n, words)
+
+
+def samples_of_fit(model: Any) -> Any:
+    """Samples of the fit; raise without a fit, if T was given, or if some samples have no probabilities."""
+    held_out = getattr(model, "held_out_", None)
+    if held_out is None:
+        raise ValueError("the model was not fitted to samples. Call fit with probabilities and labels.")
+    if len(held_out.noisy) < held_out.n_noisy:
+        raise ValueError(
+            f"{len(held_out.noisy)} of {held_out.n_noisy} noisy samples have out-of-fold probabilities, but all need "
+            "them. Fit EMTransitionClassifier with cv=3 instead of cv=None."
+        )
+    return held_out

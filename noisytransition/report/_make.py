@@ -1,0 +1,108 @@
+"""Noise report of a fitted noise model."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..labels._pandas import names_of_rows
+from ..noise_model import LabelNoiseModel
+from ..transition import class_conditional_test
+from ..transition._checks import check_count, check_level
+from ._facts import Clean, make_facts
+from ._report import NoiseReport
+from ._samples import sample_facts
+
+
+def noise_report(
+    model: LabelNoiseModel,
+    proba: ArrayLike,
+    y_noisy: ArrayLike,
+    *,
+    y_verified: ArrayLike | None = None,
+    proba_clean: ArrayLike | None = None,
+    y_clean: ArrayLike | None = None,
+    y_clean_noisy: ArrayLike | None = None,
+    display_rows: Any = None,
+    columns: Sequence[str] | None = None,
+    level: float = 0.9,
+    max_rows: int = 200,
+    title: str = "Noise report",
+    calibrate: bool = True,
+) -> NoiseReport:
+    """Report the noise in words, plots and numbers, for notebooks and as an HTML page.
+
+    The report contains the share of wrong labels, T with error bars, the most probable flips, classes at risk, the
+    calibration of the classifier, label issues with suggestions, a test of one T, sources, and the number of
+    samples to verify.
+
+    Parameters
+    ----------
+    model : LabelNoiseModel
+    proba, y_noisy, calibrate
+        As in `LabelNoiseModel.posterior`.
+    y_verified : array-like of shape (n,), optional
+        True labels of verified samples, as in `LabelNoiseModel.fit`, used as clean samples. With ``calibrate=False``,
+        they only give the share of wrong labels, since the classifier may have been trained on them.
+    proba_clean, y_clean : array-like of shape (n_clean, c) and (n_clean,), optional
+        Clean samples for the calibration of the classifier, in place of verified samples.
+    y_clean_noisy : array-like of shape (n_clean,), optional
+        Noisy labels of these samples, for the observed share of wrong labels and the test of one T.
+    display_rows : sequence of n samples or data frame, optional
+        Text, image or table row to display of each sample.
+    columns : sequence of str, optional
+        Column names of `display_rows`.
+    level : float in (0, 1), default=0.9
+        Confidence level of all intervals.
+    max_rows : int, default=200
+        Maximum number of listed samples.
+    title : str, default="Noise report"
+        Title of the page.
+
+    Returns
+    -------
+    NoiseReport
+        With `save`, `to_html`, `words` and `facts`. Samples are named by the pandas index of `display_rows` or
+        `y_noisy`, else by position.
+    """
+    check_level(level)
+    check_count(max_rows, 0, "max_rows")
+    if len(model.labels_) > len(model.classes_):
+        others = model.labels_[len(model.classes_) :].tolist()
+        raise ValueError(f"noise_report does not support labels that are no classes, such as {others}. Drop them.")
+    samples, y = model._samples(proba, y_noisy, y_verified, calibrate)
+    n, judged = len(samples.noisy), samples.judge(model._channel)
+    shown = [""] * n if display_rows is None else display_rows
+    if (length := shown.shape[0] if hasattr(shown, "shape") else len(shown)) != n:
+        raise ValueError(f"display_rows has {length} entries for {n} samples; pass one per sample.")
+    clean = _clean(model, proba_clean, y_clean, y_clean_noisy, calibrate)
+    if clean is None and (pairs := samples.is_pair).any():
+        of_true, noisy, true = (of[pairs] for of in samples[:3])
+        clean = _tested(of_true if calibrate else None, noisy, true)
+    listed = judged.issues()[:max_rows]
+    index = names_of_rows(listed, display_rows, y).tolist()
+    facts = sample_facts(shown, listed.tolist(), columns)
+    return NoiseReport(make_facts(model, judged, clean, facts, index, level, str(title)))
+
+
+def _clean(model: LabelNoiseModel, proba: Any, y: Any, y_noisy: Any, calibrate: bool) -> Clean | None:
+    """Clean samples of a report."""
+    if (proba is None) != (y is None) or (proba is None and y_noisy is not None):
+        raise ValueError("proba_clean and y_clean (X_meta and y_meta) go together. Pass both with noisy labels.")
+    if proba is None:
+        return None
+    given = model._proba(proba, calibrate)
+    codes = model._codes(y, len(given), "y_clean")
+    noisy = None if y_noisy is None else model._codes(y_noisy, len(codes), "y_clean_noisy")
+    return _tested(given, noisy, codes)
+
+
+def _tested(proba: NDArray | None, y_noisy: NDArray[np.intp] | None, y: NDArray[np.intp]) -> Clean:
+    """Clean samples of a report, with the test of one T."""
+    pvalue = None
+    if proba is not None and y_noisy is not None:
+        with suppress(ValueError):  # there is no noise
+            pvalue = class_conditional_test(y, y_noisy, proba=proba, random_state=0).pvalue
+    return Clean(proba, y, y_noisy, pvalue)

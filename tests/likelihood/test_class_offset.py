@@ -1,0 +1,112 @@
+"""Clean samples stratified by class: their offset is estimated, and T and class shares with it."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from posteriors import labels_of
+from scipy.special import softmax
+from scipy.stats import chisquare
+from strategies import row_stochastic
+
+from noisytransition.labels._draw import is_balanced
+from noisytransition.likelihood._calibration import CalibratedLikelihood
+from noisytransition.likelihood._class_offset import (
+    class_offset,
+    shares_differ,
+    shift_class_prior,
+)
+from noisytransition.likelihood._em import first_maximum
+from noisytransition.transition import flip_labels, pair_noise, transition_error
+
+SHARES = np.array([0.75, 0.2, 0.05])
+T3 = pair_noise(3, 0.3)
+
+
+def problem(n_clean=(60, 60, 60), seed=0, n=4000, shares=SHARES):
+    """Posteriors that are right for the noisy rows; clean rows drawn class by class, or at random (a number)."""
+    rng, c = np.random.default_rng(seed), len(shares)
+    y = rng.choice(c, size=5 * n, p=shares)
+    proba = softmax(2 * (np.eye(c)[y] + rng.normal(size=(5 * n, c)) / 2**0.5) * 2 + np.log(shares), axis=1)
+    y, order = labels_of(proba, rng), rng.permutation(5 * n)
+    if np.ndim(n_clean):
+        clean = np.concatenate([order[y[order] == k][:m] for k, m in enumerate(n_clean)])
+    else:
+        clean = order[:n_clean]
+    rest = np.setdiff1d(order, clean)[:n]
+    noisy = flip_labels(y, pair_noise(c, 0.3), random_state=seed + 1000)
+    return proba[rest], noisy[rest], proba[clean], y[clean], y[rest]
+
+
+def shares_of(rows):
+    return np.bincount(rows[-1]) / len(rows[-1])
+
+
+def offset_of(rows):
+    proba, noisy, proba_meta, y_meta, _ = rows
+    c = proba.shape[1]
+    likelihood = CalibratedLikelihood(proba, noisy, proba_meta, y_meta, np.zeros((c, c)))
+    return class_offset(likelihood, np.full((c, c), 1 / c))
+
+
+def maximum(rows, **params):
+    proba, noisy, proba_meta, y_meta, _ = rows
+    c = proba.shape[1]
+    start = np.full((c, c), 1 / c)
+    return first_maximum(proba, noisy, proba_meta, y_meta, start, "symmetric", np.zeros((c, c)), **params).finish()
+
+
+@pytest.mark.parametrize("n_clean", [(60, 60, 60), (90, 60, 30), (20, 20, 60)])
+def test_the_offset_is_found_and_T_with_it(n_clean):
+    rows = problem(n_clean)
+    shares = shares_of(rows)
+    truth = np.log(np.array(n_clean) / sum(n_clean) / shares)
+    offset = offset_of(rows)
+    np.testing.assert_allclose(offset, truth, atol=0.25)
+    with_offset, without = maximum(rows, meta_offset=offset), maximum(rows)
+    errors = [transition_error(T3, found.transition_matrix) for found in (with_offset, without)]
+    assert errors[0] < min(0.1, errors[1] + 0.01)
+    found = with_offset.counts.sum(axis=1) / with_offset.counts.sum()
+    np.testing.assert_allclose(found, shares, atol=0.02)
+
+
+def test_without_the_offset_a_rare_class_has_too_large_a_share():
+    rows = problem((100,) * 3, n=1000)
+    shares = [maximum(rows, meta_offset=offset).counts.sum(axis=1)[2] / 1000 for offset in (0.0, offset_of(rows))]
+    assert shares[0] > 1.5 * shares_of(rows)[2]
+    assert shares[1] == pytest.approx(shares_of(rows)[2], rel=0.2)
+
+
+def test_clean_rows_that_are_drawn_at_random_have_none():
+    found = [offset_of(problem(180, seed, n=1500)) for seed in range(10)]
+    assert np.mean([abs(offset).max() for offset in found]) < 0.5
+
+
+def test_permuting_the_classes_permutes_the_offset():
+    proba, noisy, proba_meta, y_meta, y = problem(n=1500)
+    order = np.array([2, 0, 1])
+    place = np.argsort(order)
+    moved = offset_of((proba[:, order], place[noisy], proba_meta[:, order], place[y_meta], place[y]))
+    np.testing.assert_allclose(moved, offset_of((proba, noisy, proba_meta, y_meta, y))[order], atol=0.05)
+
+
+@pytest.mark.parametrize(("n", "equally"), [([2, 2], True), ([1, 1], False), ([2, 2, 0], False), ([2, 3], False)])
+def test_equally_many_clean_rows(n, equally):
+    assert is_balanced(np.array(n)) is equally
+
+
+@pytest.mark.parametrize("n_clean", [[50, 50], [9, 1], [30, 30]])
+@pytest.mark.parametrize("of_noisy", [[900, 100], [550, 450], [750, 250]])
+def test_shares_are_told_apart_as_by_a_chi_squared_test(n_clean, of_noisy):
+    n_clean, expected = np.array(n_clean), sum(n_clean) * np.array(of_noisy) / 1000
+    assert shares_differ(n_clean, np.array(of_noisy)) == (chisquare(n_clean, expected).pvalue < 1e-3)
+
+
+@given(row_stochastic(5, 3, least=0.001), st.lists(st.floats(-4, 4), min_size=3, max_size=3))
+def test_tilted_by_loops(proba, offset):
+    found = shift_class_prior(proba, np.array(offset))
+    for row, expected in zip(found, proba, strict=True):
+        weighed = [p * np.exp(o) for p, o in zip(expected, offset, strict=True)]
+        np.testing.assert_allclose(row, np.array(weighed) / sum(weighed))
+    np.testing.assert_allclose(shift_class_prior(found, -np.array(offset)), proba, atol=1e-9)
+    assert shift_class_prior(proba, np.zeros(3)) is proba

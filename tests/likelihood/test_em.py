@@ -1,0 +1,260 @@
+"""T by maximum likelihood: slow references, optimality conditions, properties of counts."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from posteriors import draw, simulated
+from sklearn.datasets import load_iris
+from sklearn.linear_model import LogisticRegression
+from strategies import (
+    labels,
+    labels_of_every_class,
+    permutations,
+    rows_with_labels,
+    transition_matrices,
+)
+
+from noisytransition.likelihood import em_transition_matrix
+from noisytransition.likelihood._em import Likelihood, first_maximum
+from noisytransition.transition import (
+    count_transition_matrix,
+    flip_labels,
+    pair_noise,
+    symmetric_noise,
+    transition_error,
+)
+from noisytransition.transition._estimation import pair_counts
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+
+def slow_em(proba, y, pseudo, n_steps=20_000):
+    """One row at a time, one step after the other."""
+    c = proba.shape[1]
+    T = [[1 / c] * c for _ in range(c)]
+    for _ in range(n_steps):
+        counts = [list(map(float, row)) for row in pseudo]
+        for p, j in zip(proba.tolist(), y.tolist(), strict=True):
+            total = sum(p[i] * T[i][j] for i in range(c))
+            for i in range(c):
+                counts[i][j] += p[i] * T[i][j] / total
+        before, T = T, [[v / sum(row) for v in row] for row in counts]
+        if max(abs(a - b) for r, s in zip(T, before, strict=True) for a, b in zip(r, s, strict=True)) < 1e-9:
+            break
+    return np.array(T)
+
+
+def after_many_steps(proba, y, **params):
+    """Return the result after at most 1000 steps, converged or not."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="T did not converge")
+        return em_transition_matrix(proba, y, prior=None, **params)
+
+
+def log_likelihood(proba, y, T):
+    return np.log((proba * T[:, y].T).sum(axis=1)).sum()
+
+
+# ---------------------------------------------------------------------------- the maximum
+@pytest.mark.parametrize("prior", [None, "symmetric"])
+@pytest.mark.parametrize("seed", range(3))
+def test_agrees_with_plain_steps_by_loops(seed, prior):
+    proba, y = draw(seed, n=40)
+    found = em_transition_matrix(proba, y, prior=prior, tol=1e-10, max_iter=10_000, full_output=True)
+    pseudo = np.zeros((3, 3)) if prior is None else found.strength * found.prior
+    np.testing.assert_allclose(found.transition_matrix, slow_em(proba, y, pseudo), atol=2e-4)
+
+
+@pytest.mark.parametrize("c", [2, 3, 5])
+@pytest.mark.parametrize("seed", range(10))
+def test_no_entry_of_T_could_be_moved_for_a_higher_likelihood(seed, c):
+    """Karush-Kuhn-Tucker: in each row, derivatives of positive entries are alike, those of entries at 0 no larger."""
+    proba, y = draw(seed, c=c)
+    T = em_transition_matrix(proba, y, prior=None, tol=1e-9, max_iter=20_000)
+    of_rows = (proba / (proba * T[:, y].T).sum(1)[:, None], y)
+    gradient = np.stack([of_rows[0][y == j].sum(axis=0) for j in range(c)], axis=1)
+    highest = gradient.max(axis=1, keepdims=True)
+    assert (T * (highest - gradient) < 1e-2 * highest).all()
+
+
+@given(rows_with_labels(c=3, least=0.01), transition_matrices(3), transition_matrices(3))
+@settings(max_examples=25)
+def test_no_matrix_is_more_likely_wherever_it_starts(rows, start, other):
+    """After k steps the log-likelihood is at most n KL(best, start) / k below the highest (mirror descent)."""
+    (proba, y), k = rows, 1000
+    T = after_many_steps(proba, y, init=start, tol=0, max_iter=k)
+    furthest = len(y) * np.log(30) / k  # no entry of the start is below a tenth of 1/3
+    assert log_likelihood(proba, y, T) > log_likelihood(proba, y, np.maximum(other, 1e-12)) - furthest - 1e-6
+
+
+@given(rows_with_labels(least=0.01), st.floats(0, 50))
+@settings(max_examples=25)
+def test_no_step_lowers_the_likelihood(rows, pseudo):
+    proba, y = rows
+    c = proba.shape[1]
+    likelihood, known, T, values = Likelihood(proba, y, np.zeros((c, c))), np.full((c, c), pseudo), np.eye(c) / 2, []
+    T = T + 0.5 / c
+    for _ in range(10):
+        value, T = likelihood.step(T, known)
+        values.append(value)
+    assert (np.diff(values) > -1e-9 * np.abs(values).max()).all()
+
+
+@given(rows_with_labels(least=0.01))
+@settings(max_examples=25)
+def test_the_log_likelihood_is_that_of_T(rows):
+    """Equal except for the last step."""
+    proba, y = rows
+    found = after_many_steps(proba, y, tol=1e-9, full_output=True)
+    assert found.log_likelihood == pytest.approx(log_likelihood(proba, y, found.transition_matrix), abs=1e-3)
+    assert found.log_evidence == found.log_likelihood
+
+
+def test_extrapolation_needs_few_steps(monkeypatch):
+    """Plain steps, one after the other, need some hundreds here."""
+    n_steps = []
+    plain = Likelihood.step
+    monkeypatch.setattr(Likelihood, "step", lambda self, *args: n_steps.append(1) or plain(self, *args))
+    proba, y = draw(0, c=10, n=500, concentration=5.0)
+    found = em_transition_matrix(proba, y, prior=None, full_output=True)
+    assert found.converged
+    assert len(n_steps) < 200
+    assert log_likelihood(proba, y, slow_em(proba, y, np.zeros((10, 10)), 200)) < found.log_likelihood + 1e-3
+
+
+@pytest.mark.parametrize("start", [np.eye(3), [[0, 1, 0], [0, 0, 1], [1, 0, 0]]])
+def test_a_start_with_zeros_is_left(start):
+    T = pair_noise(3, 0.3)
+    proba, _, noisy = simulated(0, T)
+    found = em_transition_matrix(proba, noisy, init=start, prior=None)
+    np.testing.assert_allclose(found, em_transition_matrix(proba, noisy, prior=None), atol=2e-3)
+
+
+# ---------------------------------------------------------------------------- laws
+@given(st.data(), st.integers(2, 5), st.integers(0, 30))
+def test_certain_posteriors_are_counted(data, c, more):
+    true, noisy = data.draw(labels_of_every_class(c + more, c)), data.draw(labels(c + more, c))
+    T = em_transition_matrix(np.eye(c)[true], noisy, prior=None)
+    np.testing.assert_allclose(T, count_transition_matrix(true, noisy, c), atol=1e-6)
+
+
+@given(rows_with_labels(c=4, least=0.01), permutations(4), transition_matrices(4, least=0.01))
+@settings(max_examples=25)
+def test_permuting_classes_permutes_a_step(rows, order, T):
+    (proba, y), none = rows, np.zeros((4, 4))
+    value, step = Likelihood(proba, y, none).step(T, none)
+    at = np.ix_(order, order)
+    moved_value, moved = Likelihood(proba[:, order], np.argsort(order)[y], none).step(T[at], none)
+    assert moved_value == pytest.approx(value)
+    np.testing.assert_allclose(moved, step[at], rtol=1e-9, atol=1e-12)
+
+
+def test_permuting_classes_permutes_T():
+    proba, _, noisy = simulated(0, pair_noise(4, 0.3), n=400)
+    for order in ([1, 0, 2, 3], [3, 2, 0, 1]):
+        T = em_transition_matrix(proba, noisy, tol=1e-8)
+        permuted = em_transition_matrix(proba[:, order], np.argsort(order)[noisy], tol=1e-8)
+        np.testing.assert_allclose(permuted, T[np.ix_(order, order)], atol=1e-4)
+
+
+@given(rows_with_labels(c=3, least=0.01))
+@settings(max_examples=25)
+def test_the_order_of_rows_and_their_doubling_leave_a_step_alone(rows):
+    proba, y = rows
+    T, none = np.full((3, 3), 1 / 3), np.zeros((3, 3))
+    value, step = Likelihood(proba, y, none).step(T, none)
+    for times, other in ((1, (proba[::-1], y[::-1])), (2, (np.tile(proba, (2, 1)), np.tile(y, 2)))):
+        other_value, other_step = Likelihood(*other, none).step(T, none)
+        np.testing.assert_allclose(other_step, step, rtol=1e-9)
+        assert other_value == pytest.approx(times * value)
+
+
+def test_known_pairs_count_like_rows_of_certain_class():
+    proba, y = draw(0)
+    true, noisy = np.repeat([0, 1, 2], 10), draw(1, n=30)[1]
+    with_rows = em_transition_matrix(np.concatenate([proba, np.eye(3)[true]]), np.append(y, noisy), prior=None)
+    with_counts = em_transition_matrix(proba, y, counts=pair_counts(true, noisy, 3), prior=None)
+    np.testing.assert_allclose(with_counts, with_rows, atol=1e-4)
+
+
+def test_counts_say_how_many_rows_are_behind_T():
+    proba, y = draw(0)
+    found = em_transition_matrix(proba, y, counts=np.eye(3) * 4, full_output=True)
+    assert found.counts.sum() == pytest.approx(60 + 12)
+    np.testing.assert_allclose(found.counts.sum(axis=0), np.bincount(y) + 4)
+    weights = found.counts + found.strength * found.prior
+    np.testing.assert_allclose(found.transition_matrix, weights / weights.sum(axis=1, keepdims=True), atol=1e-4)
+
+
+def test_the_first_maximum_tells_the_evidence_of_the_result():
+    proba, _, noisy = simulated(0, symmetric_noise(4, 0.3))
+    none, uniform = (proba[:0], noisy[:0]), np.full((4, 4), 1 / 4)
+    first = first_maximum(proba, noisy, *none, uniform, "symmetric", np.zeros((4, 4)))
+    found, whole = first.finish(), em_transition_matrix(proba, noisy, full_output=True)
+    assert first.log_evidence == found.log_evidence == whole.log_evidence
+    np.testing.assert_array_equal(found.transition_matrix, whole.transition_matrix)
+    assert found.strength > 0
+    assert np.abs(found.transition_matrix - first.found.transition_matrix).max() > 1e-4  # it is shrunk later
+
+
+def test_a_class_that_no_row_may_have_keeps_its_start():
+    proba, y = draw(0)
+    proba = np.column_stack([proba, np.zeros(60)])
+    T = em_transition_matrix(proba, y, init=np.eye(4) * 0.6 + 0.1, prior=None)
+    np.testing.assert_allclose(T[3], [0.1, 0.1, 0.1, 0.7], atol=1e-6)
+    clean = {"proba_meta": proba[:9], "y_meta": y[:9]}
+    T = em_transition_matrix(proba, y, init=np.eye(4) * 0.6 + 0.1, prior=None, **clean)
+    np.testing.assert_allclose(T[3], [0.1, 0.1, 0.1, 0.7], atol=1e-6)
+
+
+# ---------------------------------------------------------------------------- calibration, and other classifiers
+@pytest.mark.parametrize("power", [0.5, 1.0, 3.0])
+def test_wrong_confidence_is_set_right(power):
+    T = pair_noise(4, 0.4)
+    proba, y, noisy = simulated(2, T, spread=2.0)
+    wrong = proba**power / (proba**power).sum(axis=1, keepdims=True)
+    found = em_transition_matrix(
+        wrong[400:], noisy[400:], proba_meta=wrong[:400], y_meta=y[:400], prior=None, full_output=True
+    )
+    exact, as_given = (em_transition_matrix(p[400:], noisy[400:], prior=None) for p in (proba, wrong))
+    assert transition_error(exact, found.transition_matrix) < 0.04
+    if power != 1:
+        assert transition_error(exact, found.transition_matrix) < 0.7 * transition_error(exact, as_given)
+
+
+def test_T_is_that_of_the_calibrated_probabilities():
+    T = pair_noise(4, 0.4)
+    proba, y, noisy = simulated(3, T)
+    clean = {"proba_meta": proba[:100], "y_meta": y[:100]}
+    found = em_transition_matrix(proba[100:], noisy[100:], prior=None, full_output=True, **clean)
+    again = em_transition_matrix(found.calibration(proba[100:]), noisy[100:], prior=None, full_output=True)
+    np.testing.assert_allclose(found.transition_matrix, again.transition_matrix, atol=5e-3)
+    assert again.calibration is None
+
+
+@given(rows_with_labels(c=3, max_rows=60), rows_with_labels(c=3, max_rows=20))
+@settings(max_examples=60)
+def test_any_rows_come_to_an_end(rows, clean):
+    found = em_transition_matrix(*rows, proba_meta=clean[0], y_meta=clean[1], full_output=True)
+    assert found.converged
+    assert np.isfinite([found.log_likelihood, found.log_evidence]).all()
+    np.testing.assert_allclose(found.transition_matrix.sum(axis=1), 1)
+
+
+def test_probabilities_of_any_classifier():
+    X, y = load_iris(return_X_y=True)
+    T = pair_noise(3, 0.4)
+    noisy = flip_labels(y, T, random_state=0)
+    classifier = LogisticRegression(max_iter=1000).fit(X[::5], y[::5])  # verified labels alone
+    others = np.arange(150) % 5 > 0
+    found = em_transition_matrix(classifier.predict_proba(X[others]), noisy[others])
+    assert transition_error(T, found) < 0.4 * transition_error(T, np.eye(3))
+
+
+# ---------------------------------------------------------------------------- errors
+def test_too_few_steps_are_warned_of():
+    with pytest.warns(UserWarning, match="converge in 1 steps"):
+        em_transition_matrix(*draw(0), prior=None, max_iter=1)

@@ -1,0 +1,162 @@
+"""T of feature-dependent labels: compared with loops, for noise of this form and of other forms."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from posteriors import draw, labels_of, simulated
+from scipy.special import softmax
+
+from noisytransition.likelihood import _feature_dependent as module
+from noisytransition.likelihood import em_transition_matrix
+from noisytransition.likelihood._calibration import CalibratedLikelihood
+from noisytransition.likelihood._feature_dependent import FeatureDependentLikelihood, fit_feature_dependent_noise
+from noisytransition.transition import count_transition_matrix, pair_noise, symmetric_noise, transition_error
+
+R3 = np.array([[0.7, 0.25, 0.05], [0.1, 0.7, 0.2], [0.15, 0.15, 0.7]])
+
+
+def drawn(seed, power, n=6000, n_clean=300, R=R3, spread=3.0):
+    """Exact posteriors, true labels and noisy ones; the first are of clean rows."""
+    rng = np.random.default_rng(seed)
+    proba = softmax(spread * rng.normal(size=(n, len(R))), axis=1)
+    y = labels_of(proba, rng)
+    flips = R[y] * proba**power
+    noisy = labels_of(flips / flips.sum(axis=1, keepdims=True), rng)
+    return proba, y, noisy, n_clean
+
+
+def both(rows, **params):
+    """Estimate one T, and T with feature-dependent noise."""
+    proba, y, noisy, n = rows
+    c = proba.shape[1]
+    labels = {"proba_meta": proba[:n], "y_meta": y[:n]}
+    init = np.full((c, c), 1 / c)
+    one_T = em_transition_matrix(proba[n:], noisy[n:], init=init, full_output=True, **labels, **params)
+    return one_T, fit_feature_dependent_noise(proba[n:], noisy[n:], proba[:n], y[:n], one_T=one_T, init=init, **params)
+
+
+def counted(rows):
+    _, y, noisy, n = rows
+    return count_transition_matrix(y[n:], noisy[n:])
+
+
+@pytest.fixture
+def always(monkeypatch):
+    """Take the estimate whatever its evidence and the clean rows."""
+    monkeypatch.setattr(module, "EVIDENCE", -np.inf)
+    monkeypatch.setattr(module, "log_scores", lambda *rows: np.zeros(1))
+
+
+# ---------------------------------------------------------------------------- the likelihood
+def likelihood(seed, c=3, n=40, n_clean=15, weight=1.0):
+    proba, noisy = draw(seed, c, n)
+    proba_meta, y_meta = draw(seed + 1, c, n_clean)
+    given_rows = proba, noisy, proba_meta, y_meta
+    return CalibratedLikelihood(*given_rows, np.zeros((c, c)), weight), given_rows
+
+
+def parameters(seed, c, power):
+    rng = np.random.default_rng(seed)
+    return np.append(0.3 * rng.normal(size=1 + c + 2 * c * c), power)
+
+
+@pytest.mark.parametrize("c", [2, 3, 5])
+@given(seed=st.integers(0, 1000), power=st.floats(0, 2), weight=st.floats(0.1, 30))
+@settings(max_examples=10)
+def test_objective_by_loops(c, seed, power, weight):
+    one_T, (proba, noisy, proba_meta, y_meta) = likelihood(seed, c, weight=weight)
+    x = parameters(seed, c, power)
+    log_s, b, (B, logits) = x[0], x[1 : 1 + c], x[1 + c : -1].reshape(2, c, c)
+    R = softmax(logits, axis=1)
+
+    def mapped(p):
+        u = np.log(p) - np.log(p).mean()
+        return softmax(np.exp(log_s) * u + B @ u + b)
+
+    total = -(log_s**2 + b @ b + one_T.precision * (B**2).sum() + power**2) / 2
+    for p, j in zip(proba, noisy, strict=True):
+        f = mapped(p)
+        of_label = [R[i, j] * f[j] ** power / sum(R[i, k] * f[k] ** power for k in range(c)) for i in range(c)]
+        total += np.log(f @ of_label)
+    for p, i in zip(proba_meta, y_meta, strict=True):
+        total += weight * np.log(mapped(p)[i])
+    value, _ = FeatureDependentLikelihood(one_T).objective(x)
+    np.testing.assert_allclose(value, -total / (len(noisy) + len(y_meta)), rtol=1e-10)
+
+
+@pytest.mark.parametrize("c", [2, 4])
+@pytest.mark.parametrize("power", [0.0, 0.3, 1.7])
+def test_the_gradient_is_that_of_the_objective(c, power):
+    dependent, x = FeatureDependentLikelihood(likelihood(3, c, weight=2.0)[0]), parameters(5, c, power)
+    _, gradient = dependent.objective(x)
+    for k in range(len(x)):
+        step = np.zeros_like(x)
+        step[k] = 1e-5
+        change = (dependent.objective(x + step)[0] - dependent.objective(x - step)[0]) / 2e-5
+        np.testing.assert_allclose(gradient[k], change, rtol=1e-6, atol=1e-9)
+
+
+def test_at_power_0_it_is_the_likelihood_of_one_T():
+    one_T, _ = likelihood(7, c=4)
+    x = parameters(7, 4, 0.0)
+    value, gradient = FeatureDependentLikelihood(one_T).objective(x)
+    value_of_one, gradient_of_one = one_T.objective(x[:-1], np.zeros((4, 4)))
+    np.testing.assert_allclose(value, value_of_one, rtol=1e-12)
+    np.testing.assert_allclose(gradient[:-1], gradient_of_one, rtol=1e-9, atol=1e-12)
+
+
+# ---------------------------------------------------------------------------- where labels depend on the row
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("power", [0.2, 0.4])
+def test_it_finds_the_power_and_the_mean_T(seed, power):
+    one_T, found = both(rows := drawn(seed, power))
+    T = counted(rows)
+    assert found.log_evidence > 5
+    assert found.power == pytest.approx(power, rel=0.4)
+    assert transition_error(T, found.transition_matrix) < 0.6 * transition_error(T, one_T.transition_matrix)
+    assert found.counts.sum() == pytest.approx(len(rows[0]) - rows[-1])
+
+
+def test_labels_that_are_guessed_from_the_row_alone_are_told_from_none_by_pairs_only():
+    """At power 1 noisy labels are about as likely as true ones for any sample, so they do not show the noise."""
+    assert both(drawn(0, 1.0))[1] is None
+
+
+@pytest.mark.usefixtures("always")
+def test_permuting_classes_permutes_the_estimate():
+    proba, y, noisy, n = drawn(0, 0.5, n=1500)
+    order = np.array([2, 0, 1])
+    place = np.argsort(order)
+    _, found = both((proba, y, noisy, n))
+    _, permuted = both((proba[:, order], place[y], place[noisy], n))
+    matrix = found.transition_matrix[np.ix_(order, order)]
+    np.testing.assert_allclose(permuted.transition_matrix, matrix, atol=0.01)
+    assert permuted.power == pytest.approx(found.power, abs=0.05)
+
+
+# ---------------------------------------------------------------------------- where one T is true
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("T", [pair_noise(3, 0.3), symmetric_noise(4, 0.4), np.eye(3), R3])
+def test_one_T_stays(T, seed):
+    proba, y, noisy = simulated(seed, T)
+    assert both((proba, y, noisy, 300))[1] is None
+
+
+def test_a_strong_prior_is_part_of_the_evidence_of_one_T():
+    """Symmetric noise, and labels that were called dependent by an estimate without the prior."""
+    rows = drawn(0, 0.3)
+    one_T, found = both(rows)
+    better = one_T._replace(log_evidence=one_T.log_evidence + found.log_evidence + 50)
+    proba, y, noisy, n = rows
+    labels = proba[n:], noisy[n:], proba[:n], y[:n]
+    assert fit_feature_dependent_noise(*labels, one_T=better, init=np.full((3, 3), 1 / 3)) is None
+    without = fit_feature_dependent_noise(*labels, one_T=better, init=np.full((3, 3), 1 / 3), prior=None)
+    assert without.log_evidence == pytest.approx(found.log_evidence)
+
+
+@pytest.mark.usefixtures("always")
+def test_a_class_that_no_row_may_have_keeps_one_T():
+    proba, y, noisy, n = drawn(0, 0.5, n=600)
+    absent = np.pad(proba, ((0, 0), (0, 1)))
+    assert both((absent, y, noisy, n))[1] is None

@@ -1,0 +1,86 @@
+"""Decisions by held-out samples: epochs of the last network, and whether it is fine-tuned."""
+
+import numpy as np
+import pytest
+
+from noisytransition.likelihood._class_offset import weights_of_clean_rows
+from noisytransition.likelihood._held_out import Candidate, HeldOut, fine_tuning_helps, select_epochs
+
+TRUE = np.repeat([0, 1, 2], 200)
+NOISY = np.concatenate([np.roll([0, 1, 2], -i).repeat([140, 40, 20]) for i in range(3)])
+T_OF_NOISY = np.array([[0.7, 0.2, 0.1], [0.1, 0.7, 0.2], [0.2, 0.1, 0.7]])
+
+
+# ---------------------------------------------------------------------------- how long
+def candidate(epochs, decided):
+    return Candidate(epochs, np.eye(3)[decided], np.eye(3)[:0])
+
+
+def chosen(best, *candidates, T=T_OF_NOISY):
+    """The last training, where the candidate at position `best` has the highest evidence."""
+    none = np.zeros(0, dtype=int)
+    held_out = HeldOut(
+        candidates, NOISY, none, none, np.zeros((3, 3)), np.zeros(3), len(NOISY), np.arange(len(NOISY)), none
+    )
+    return select_epochs(held_out, best, T)
+
+
+def wrong_on(n, first=0):
+    """Decisions that are wrong on every so many-th sample, whatever its labels."""
+    decided = TRUE.copy()
+    decided[first::n] = (decided[first::n] + 1) % 3
+    return decided
+
+
+def test_the_last_network_is_trained_longer_where_it_is_then_right_more_often():
+    earlier, best, later = candidate(2, TRUE), candidate(4, np.zeros_like(TRUE)), candidate(6, TRUE)
+    assert chosen(1, earlier, best, later) is later
+    assert chosen(1, earlier, best) is best  # an earlier network is not asked for
+    assert chosen(1, earlier, later) is later
+    assert chosen(0, best, later, T=np.full((3, 3), 1 / 3)) is best  # labels that tell nothing
+
+
+@pytest.mark.parametrize(("decided", "epochs"), [(wrong_on(300, 190), 4), (wrong_on(200), 7), (wrong_on(10), 7)])
+def test_chance_does_not_make_the_last_training_longer(decided, epochs):
+    """Without errors on these 2, 3 and 60 samples the gain is 0.8, 1.7 and 4.4 standard errors."""
+    best, wrong, later = candidate(4, decided), candidate(6, (TRUE + 1) % 3), candidate(7, TRUE)
+    assert chosen(0, best, wrong, later).epochs == epochs
+
+
+def test_the_last_training_of_many_classes_is_that_of_the_highest_evidence():
+    """T of so many classes must not be inverted."""
+    c, none = 1001, np.zeros(0, dtype=int)
+    shorter, longer = (
+        Candidate(epochs, np.eye(c)[[label, label]], np.eye(c)[:0]) for epochs, label in ((1, 0), (2, 1))
+    )
+    held_out = HeldOut(
+        [shorter, longer], np.ones(2, dtype=int), none, none, np.zeros((c, c)), np.zeros(c), 2, np.arange(2), none
+    )
+    assert select_epochs(held_out, 0, np.eye(c)) is shorter
+
+
+# ---------------------------------------------------------------------------- fine-tuned or not
+def losses(*of_rows):
+    """Posteriors of two classes whose label 0 has these losses, and their labels; few are at 1/2 at any temperature."""
+    p = np.exp(-np.array(of_rows))
+    return np.column_stack([p, 1 - p]), np.zeros(len(p), dtype=int)
+
+
+def test_a_gain_below_its_standard_error_is_none():
+    sure, y = losses(*20 * [0.1, 0.1, 2.0])
+    other, _ = losses(*20 * [0.1, 0.1, 1.9], 2.5)
+    assert not fine_tuning_helps(sure, other[:-1][::-1], y, np.zeros(2), np.ones(len(y)))[0]
+    better, _ = losses(*60 * [0.05])
+    helps, scores = fine_tuning_helps(sure, better, y, np.zeros(2), np.ones(len(y)))
+    assert helps
+    assert scores["fine-tuned"] < scores["own"]
+
+
+def test_rows_count_by_the_shares_of_their_class():
+    """One network is better in the first class, by more; the other one in the second, which the noisy rows have."""
+    y = np.repeat([0, 1], 20)
+    own, other = (np.where(y == 0, good, bad) for good, bad in ((0.9, 0.3), (0.25, 0.8)))
+    posteriors = [np.where(np.eye(2)[y] == 1, p[:, None], 1 - p[:, None]) for p in (own, other)]
+    assert not fine_tuning_helps(*posteriors, y, np.zeros(2), np.ones(40))[0]
+    offset = np.log([0.5 / 0.1, 0.5 / 0.9])
+    assert fine_tuning_helps(*posteriors, y, offset, weights_of_clean_rows(offset, y))[0]

@@ -1,0 +1,122 @@
+"""T corrected by the residuals of verified pairs: a slow twin, laws, and coverage with labels of a rule."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_predict
+
+from noisytransition import LabelNoiseModel
+from noisytransition.likelihood._rectified import rectified
+from noisytransition.likelihood._uncertainty import TransitionUncertainty
+from noisytransition.transition import count_transition_matrix, transition_error
+
+
+def problem(seed, c=3, n=300, m=40):
+    rng = np.random.default_rng(seed)
+    of_noisy, of_pairs = rng.dirichlet(np.ones(c), n), rng.dirichlet(np.ones(c), m)
+    noisy, noisy_of_pairs, true = rng.integers(c, size=n), rng.integers(c, size=m), rng.integers(c, size=m)
+    T = rng.dirichlet(np.ones(c), c)
+    std = np.full((c, c), 0.05)
+    return TransitionUncertainty(T, T, std, std), of_noisy, noisy, of_pairs, true, noisy_of_pairs
+
+
+def twin(model, of_noisy, noisy, of_pairs, true, noisy_of_pairs, weights):
+    """Loops over given labels, true classes and samples."""
+    c, m = len(model.transition_matrix), len(true)
+    counts, variance, of_model = (np.zeros((c, c)) for _ in range(3))
+    for j in range(c):
+        for i in range(c):
+            q = [p[i] for p, g in zip(of_noisy, noisy, strict=True) if g == j]
+            of_samples = zip(of_pairs, true, noisy_of_pairs, weights, strict=True)
+            pairs = [(p[i], t == i, w) for p, t, g, w in of_samples if g == j]
+            q += [p for p, _, _ in pairs]
+            mean, total = sum(q) / len(q), sum(w for _, _, w in pairs)
+            share = mean + sum(w / total * (y - p) for p, y, w in pairs)
+            error = sum((w / total * (y - p)) ** 2 for p, y, w in pairs)
+            implied = sum((w / total) ** 2 * p * (1 - p) for p, _, w in pairs)
+            error += max(implied - error, 0) * 20 / (len(pairs) + 20)
+            counts[i, j] = max(len(q) * share, 0)
+            variance[i, j] = len(q) ** 2 * (error + np.var(q) / len(q))
+            spread = [p * (1 - p) for p, _, _ in pairs]
+            of_model[i, j] = len(q) ** 2 * np.mean(spread) ** 2 / (10 + sum(spread))
+    T, std = np.zeros((c, c)), np.zeros((c, c))
+    for i in range(c):
+        n, own = counts[i].sum(), model.transition_matrix[i]
+        row = counts[i] / n
+        v_r, v_m = np.zeros(c), np.zeros(c)
+        for j in range(c):
+            for of, values, share in ((v_r, variance[i], row[j]), (v_m, of_model[i], own[j])):
+                of[j] = ((1 - share) ** 2 * values[j] + share**2 * (values.sum() - values[j])) / n**2
+        v_r = (v_r + row * (1 - row) / n) * m / (m - 2)
+        v_m, distance = v_m + model.std[i] ** 2, row - own
+        w = (distance**2).sum() / ((distance**2).sum() + v_r.sum())
+        T[i] = (1 - w) * own + w * row
+        std[i] = np.sqrt((1 - w) * (v_m + distance**2) + w * v_r)
+    return T, std
+
+
+@given(st.integers(0, 1000), st.booleans())
+@settings(max_examples=30, deadline=None)
+def test_it_agrees_with_the_slow_twin(seed, weighted):
+    rows = problem(seed)
+    weights = np.random.default_rng(seed).uniform(0.5, 2, 40) if weighted else np.ones(40)
+    sizes = np.bincount(rows[2], minlength=3) + np.bincount(rows[5], minlength=3)
+    found = rectified(*rows, weights, sizes)
+    T, std = twin(*rows, weights)
+    np.testing.assert_allclose(found.transition_matrix, T, atol=1e-8)
+    np.testing.assert_allclose(found.std, std, atol=1e-8)
+    np.testing.assert_allclose(found.transition_matrix.sum(axis=1), 1)
+    np.testing.assert_allclose(rectified(*rows, 7 * weights, sizes).std, found.std)  # weights are up to a factor
+    low, high = found.interval(0.9)
+    assert ((low <= found.transition_matrix) & (found.transition_matrix <= high)).all()
+
+
+def test_many_pairs_replace_a_wrong_model():
+    """Posteriors that say nothing: T is counted from the pairs."""
+    rng = np.random.default_rng(0)
+    true = rng.integers(3, size=40_000)
+    noisy = np.where(rng.random(40_000) < 0.3, (true + 1) % 3, true)
+    wrong = np.full((3, 3), 1 / 3)
+    model = TransitionUncertainty(wrong, wrong, wrong / 100, wrong / 100)
+    q = np.full((20_000, 3), 1 / 3)
+    found = rectified(model, q, noisy[:20_000], q, true[20_000:], noisy[20_000:], np.ones(20_000), np.bincount(noisy))
+    assert transition_error(count_transition_matrix(true[20_000:], noisy[20_000:]), found.transition_matrix) < 0.01
+
+
+def test_a_model_that_agrees_with_the_pairs_is_kept():
+    """The rectified T is within its error of T of the model, so it has little weight."""
+    rng = np.random.default_rng(0)
+    T = np.array([[0.7, 0.3], [0.2, 0.8]])
+    true = rng.integers(2, size=2000)
+    noisy = (rng.random(2000) < T[true, 1]).astype(int)
+    q = T[:, noisy].T / T[:, noisy].sum(axis=0)[:, None]
+    model = TransitionUncertainty(T, T, np.full((2, 2), 1e-3), np.full((2, 2), 1e-3))
+    found = rectified(
+        model, q[:1900], noisy[:1900], q[1900:], true[1900:], noisy[1900:], np.ones(100), np.bincount(noisy)
+    )
+    assert transition_error(T, found.transition_matrix) < 0.01
+
+
+@pytest.mark.parametrize("by_label", [False, True])
+def test_error_bars_hold_with_labels_of_a_rule(by_label):
+    covered = []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        means, y = 1.1 * np.random.default_rng(7).normal(size=(3, 6)), rng.integers(3, size=2000)
+        X = means[y] + rng.normal(size=(2000, 6))
+        noisy = np.where(X[:, 0] > 0.8, 0, np.where(X[:, 1] > 0.5, 1, y))
+        odds = np.where(noisy == 2, 4.0, 1.0) if by_label else np.ones(2000)
+        rows = rng.choice(2000, 150, replace=False, p=odds / odds.sum())
+        verified = np.full(2000, -1)
+        verified[rows] = y[rows]
+        proba = cross_val_predict(LogisticRegression(max_iter=300), X, noisy, cv=3, method="predict_proba")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = LabelNoiseModel().fit(proba, noisy, y_verified=verified)
+        T, (low, high) = count_transition_matrix(y, noisy), model.transition_interval(0.9)
+        covered.append(((low <= T + 1e-9) & (high >= T - 1e-9)).mean())
+    assert np.mean(covered) > 0.85

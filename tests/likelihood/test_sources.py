@@ -1,0 +1,194 @@
+"""Several sources: T of each, their weights, the posterior of all labels; beside a slow twin in plain loops."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from training import refused
+
+from noisytransition import LabelNoiseModel, flip_labels
+from noisytransition.likelihood._sources import fit_sources, log_likelihood
+from noisytransition.transition import pair_noise, symmetric_noise
+
+C = 3
+NAMES = np.array(["ann", "bob", "cyd", "dan"])
+MATRICES = np.array([symmetric_noise(C, 0.1), symmetric_noise(C, 0.4), pair_noise(C, 0.3), pair_noise(C, 0.6)])
+
+
+def people(seed=0, n=900, *, copied=0.0, asked=3, n_verified=150):
+    """Probabilities that tell the class in part; labels of four people, three of whom label each sample.
+
+    Of a share `copied` of the samples all of them give the same random label.
+    """
+    rng = np.random.default_rng(seed)
+    y = rng.integers(C, size=n)
+    score = rng.normal(size=(n, C)) + 1.5 * np.eye(C)[y]
+    proba = np.exp(1.5 * score - 1.5**2 / 2)  # of two normals of unit variance, 1.5 apart
+    proba /= proba.sum(axis=1, keepdims=True)
+    codes = np.column_stack([flip_labels(y, T, random_state=10 * seed + k) for k, T in enumerate(MATRICES)])
+    codes = np.where((rng.random(n) < copied)[:, None], rng.integers(C, size=(n, 1)), codes)
+    codes[np.argsort(rng.random(codes.shape), axis=1) >= asked] = -1
+    return y, proba, codes, np.where(np.arange(n) < n_verified, y, -1)
+
+
+def table(codes, true, labels=("x", "y", "z")):
+    of_all = np.array([*labels, None], dtype=object)
+    return pd.DataFrame(of_all[codes], columns=NAMES).assign(verified=of_all[true])
+
+
+# ---------------------------------------------------------------------------- the twin
+def slow_posterior(proba, codes, true, matrices, weights):
+    """P(true | x, labels), sample by sample and label by label."""
+    found = np.empty_like(proba)
+    for n, row in enumerate(proba):
+        joint = [
+            p * np.prod([matrices[s, i, j] ** weights[s] for s, j in enumerate(codes[n]) if j >= 0])
+            for i, p in enumerate(row)
+        ]
+        found[n] = np.array(joint) / sum(joint) if true[n] < 0 else np.eye(len(row))[true[n]]
+    return found
+
+
+def slow_counts(posterior, codes, d):
+    counts = np.zeros((codes.shape[1], posterior.shape[1], d))
+    for n, s in zip(*np.nonzero(codes >= 0), strict=True):
+        counts[s, :, codes[n, s]] += posterior[n]
+    return counts
+
+
+def test_matrices_are_a_fixed_point_of_expectation_maximisation():
+    _, proba, codes, true = people()
+    found = fit_sources(proba, codes, true, NAMES, C)
+    np.testing.assert_array_equal(found.weights, 1)
+    counts = slow_counts(slow_posterior(proba, codes, true, found.matrices, found.weights), codes, C)
+    np.testing.assert_allclose(found.common, counts.sum(axis=0) / counts.sum(axis=(0, 2))[:, None], atol=1e-3)
+    pseudo = (found.matrices * counts.sum(axis=2)[:, :, None] - counts) / (found.common - found.matrices + 1e-12)
+    strength = np.median(pseudo)  # T = (counts + strength * common) / their sum
+    shrunk = counts + strength * found.common
+    np.testing.assert_allclose(found.matrices, shrunk / shrunk.sum(axis=2, keepdims=True), atol=2e-3)
+
+
+def test_the_log_likelihood_is_a_sum_over_labels():
+    _, _, codes, true = people()
+    weights = np.array([0.3, 1.0, 0.0, 2.0])
+    found = np.exp(log_likelihood(codes, MATRICES, weights))
+    expected = slow_posterior(np.full((len(codes), C), 1 / C), codes, np.full(len(codes), -1), MATRICES + 0.0, weights)
+    np.testing.assert_allclose(found / found.sum(axis=1, keepdims=True), expected, atol=1e-12)
+    assert (true >= 0).any()
+
+
+# ---------------------------------------------------------------------------- what is found
+def test_each_source_has_its_T_and_its_share_of_right_labels():
+    y, proba, codes, true = people(n=3000)
+    found = fit_sources(proba, codes, true, NAMES, C)
+    np.testing.assert_allclose(found.matrices, MATRICES, atol=0.08)
+    right = [(codes[:, s] == y)[codes[:, s] >= 0].mean() for s in range(4)]
+    low, high = found.right_interval(0.99)
+    assert (low < right).all()
+    assert (high > right).all()
+    assert (found.n_verified <= found.n_right).all()
+    assert (found.n_right <= found.n_labels).all()
+    assert (found.log_evidence > 10).all()
+    assert found.dependence.pvalue > 0.01
+    assert abs(found.dependence.correlation) < found.dependence.detectable
+
+
+def test_a_source_with_few_labels_is_nearly_the_common_one():
+    _, proba, codes, true = people(n=2000)
+    codes[10:, 3] = -1
+    found = fit_sources(proba, codes, true, NAMES, C)
+    own, other = (np.abs(found.matrices[s] - found.common).max() for s in (3, 0))
+    assert own < other
+    assert found.log_evidence[3] < found.log_evidence[0]
+
+
+def test_sources_that_err_together_are_found_and_count_less():
+    y, proba, codes, true = people(n=2000, copied=0.4, asked=4)
+    found = fit_sources(proba, codes, true, NAMES, C)
+    assert found.dependence.pvalue < 1e-6
+    assert found.weights.mean() < 0.7
+    right = [(codes[:, s] == y).mean() for s in range(4)]
+    np.testing.assert_allclose(found.right, right, atol=0.12)
+    posterior = slow_posterior(proba, codes, np.full(len(y), -1), found.matrices, found.weights)
+    as_independent = slow_posterior(proba, codes, np.full(len(y), -1), found.matrices, np.ones(4))
+    loss, worse = (-np.log(p[np.arange(len(y)), y] + 1e-12)[150:].mean() for p in (posterior, as_independent))
+    assert loss < worse - 0.1
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**16), st.integers(0, 40), st.integers(2, 4))
+def test_any_labels_give_finite_results(seed, n_verified, c):
+    rng = np.random.default_rng(seed)
+    proba, codes = rng.dirichlet(np.ones(c), size=60), rng.integers(-1, c, size=(60, 3))
+    codes[:, 2] = rng.integers(-1, 1)  # a source that always says the same, or nothing
+    true = np.where(np.arange(60) < n_verified, rng.integers(c, size=60), -1)
+    found = fit_sources(proba, codes, true, np.arange(3), c)
+    np.testing.assert_allclose(found.matrices.sum(axis=2), 1)
+    for of in (found.matrices, found.weights, found.log_evidence, found.right, found.n_right, *found.dependence):
+        assert np.isfinite(of).all()
+    assert (found.weights >= 0).all()
+    low, high = found.right_interval(0.9)
+    assert ((low <= high) & (low >= 0) & (high <= 1)).all()
+
+
+# ---------------------------------------------------------------------------- the model
+def test_the_posterior_of_all_labels_is_better_than_that_of_the_most_frequent_one():
+    y, proba, codes, true = people(n=2000)
+    labels = table(codes, true)
+    model = LabelNoiseModel().fit(proba, labels)
+    assert model.classes_.tolist() == ["x", "y", "z"]
+    unverified = labels.assign(verified=None)
+    frequent = labels.drop(columns="verified").mode(axis=1)[0]
+    one = LabelNoiseModel().fit(proba, frequent, y_verified=labels["verified"])
+    of_all, of_one = (
+        (of.posterior(proba, given).argmax(axis=1) == y)[150:].mean()
+        for of, given in ((model, unverified), (one, frequent))
+    )
+    assert of_all > of_one + 0.03
+    assert (model.posterior(proba, labels)[:150].argmax(axis=1) == y[:150]).all()
+    np.testing.assert_allclose(model.posterior_of_fit(), model.posterior(proba, unverified)[150:])
+    quality = model.label_quality(proba, unverified)
+    assert quality.shape == (2000,)
+    issues = model.find_label_issues(proba, labels)
+    assert (y[issues.position] != np.searchsorted(["x", "y", "z"], issues.given_label)).mean() > 0.8
+    summary = model.source_summary()
+    assert summary.index.tolist() == NAMES.tolist()
+    assert summary.n_labels.tolist() == (codes >= 0).sum(axis=0).tolist()
+    assert summary.worst_flip["dan"] in ("x -> y", "y -> z", "z -> x")
+    assert ((summary.lower <= summary.right) & (summary.right <= summary.upper)).all()
+    assert "sources_differ" in model.diagnostics_
+    assert "dependent_sources" not in model.diagnostics_
+
+
+def test_long_form_is_the_table():
+    _, proba, codes, true = people(asked=1)
+    labels = table(codes, true)
+    given = labels[NAMES].bfill(axis=1).iloc[:, 0]
+    sources = NAMES[(codes >= 0).argmax(axis=1)]
+    wide = LabelNoiseModel().fit(proba, labels)
+    long = LabelNoiseModel().fit(proba, given, y_verified=labels["verified"], sources=sources)
+    np.testing.assert_allclose(long.sources_.matrices, wide.sources_.matrices)
+    np.testing.assert_array_equal(long.transition_matrix_, wide.transition_matrix_)
+
+
+def test_without_verified_samples_independence_is_said_to_be_supposed():
+    _, proba, codes, true = people()
+    with pytest.warns(UserWarning, match="no sample is verified"):
+        model = LabelNoiseModel(proba_of="true").fit(proba, table(codes, np.full_like(true, -1)))
+    assert "independent" in model.diagnostics_["sources_not_verified"]
+
+
+def test_what_cannot_be_judged_is_refused():
+    _, proba, codes, true = people()
+    labels = table(codes, true)
+    model = LabelNoiseModel().fit(proba, labels)
+    with refused("eve"):
+        model.posterior(proba, labels.rename(columns={"dan": "eve"}))
+    with refused("data frame with a column for each"):
+        model.posterior(proba, labels["ann"].ffill().bfill())
+    one = LabelNoiseModel().fit(proba, labels["ann"].ffill().bfill(), y_verified=labels["verified"])
+    with refused("one column"):
+        one.posterior(proba, labels)
+    with refused("one label"):
+        one.source_summary()

@@ -1,0 +1,254 @@
+import itertools
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy.special import softmax
+from strategies import noisy_rows, row_stochastic, transition_matrices
+
+from noisytransition.likelihood import _calibration, em_transition_matrix, transition_uncertainty
+from noisytransition.likelihood import _uncertainty as module
+from noisytransition.likelihood._calibration import CalibratedLikelihood
+from noisytransition.likelihood._uncertainty import leave_one_out_scores
+from noisytransition.transition import flip_labels, pair_noise, symmetric_noise
+
+T3 = np.array([[0.7, 0.3, 0.0], [0.05, 0.8, 0.15], [0.1, 0.1, 0.8]])
+
+
+def rows(seed=0, n=300, n_meta=40, T=T3, sharpness=2.0):
+    """Posteriors that are right, and labels drawn from them."""
+    rng, c = np.random.default_rng(seed), len(T)
+    proba = softmax(sharpness * rng.normal(size=(n + n_meta, c)), axis=1)
+    y = np.array([rng.choice(c, p=p) for p in proba])
+    return proba[:n], flip_labels(y[:n], T, random_state=seed), proba[n:], y[n:]
+
+
+# ---------------------------------------------------------------------------- leave-one-out scores
+@pytest.mark.parametrize(("weight", "c"), [(1.0, 3), (8.0, 3), (8.0, 2)])
+def test_leave_one_out_scores_are_those_of_refits(weight, c):
+    """Refit without each clean sample: the scores differ less from these than from those of the fit to all."""
+    proba, y, of_clean, clean = rows(3, n=400, n_meta=30, T=pair_noise(c, 0.3))
+    weights = np.full(30, weight)
+
+    def fitted(kept):
+        none = np.zeros((c, c))
+        likelihood = CalibratedLikelihood(proba**1.5, y, of_clean[kept] ** 1.5, clean[kept], none, weights[kept])
+        for _ in range(3):  # the first call is short
+            found = likelihood.maximise(np.full((c, c), 1 / c), none, 500, 0.0)
+        return found
+
+    best = fitted(np.arange(30))
+    exact = []
+    for i in range(30):
+        without = fitted(np.delete(np.arange(30), i)).calibration
+        exact.append(np.log(without(of_clean[[i]] ** 1.5 / (of_clean[[i]] ** 1.5).sum())[0, clean[i]]))
+    calibrated = [best.calibration(p**1.5 / (p**1.5).sum(axis=1, keepdims=True)) for p in (proba, of_clean)]
+    T, none = best.transition_matrix, np.zeros((c, c))
+    scores = leave_one_out_scores(calibrated[0], y, T, calibrated[1], clean, weights, none)
+    of_all = np.log(calibrated[1][np.arange(30), clean])
+    assert abs(scores.sum() - np.sum(exact)) < 0.5 * abs(of_all.sum() - np.sum(exact))
+    assert np.corrcoef(scores - of_all, exact - of_all)[0, 1] > 0.9
+
+
+def test_samples_of_weight_0_are_scored_as_they_are():
+    proba, y, of_clean, clean = rows(0, n=100, n_meta=10)
+    scores = leave_one_out_scores(proba, y, T3, of_clean, clean, np.zeros(10), np.zeros((3, 3)))
+    np.testing.assert_allclose(scores, np.log(of_clean[np.arange(10), clean]), rtol=1e-9)
+
+
+# ---------------------------------------------------------------------------- the twin
+def numeric_scores(log_likelihood, theta, step=1e-6):
+    ahead = [log_likelihood(theta + step * e) - log_likelihood(theta - step * e) for e in np.eye(len(theta))]
+    return np.array(ahead).T / (2 * step)  # a row for each sample
+
+
+def twin_covariance(proba, y, T, proba_meta, full):
+    """Covariance of the free entries: scores of all rows by finite differences of the joint likelihood."""
+    c = len(T)
+    free = [(i, j) for i in range(c) for j in range(c) if j != T[i].argmax()]
+    n_map = 1 + c + c * c if full else 1 + c
+
+    def mapped(p, theta):
+        u = np.log(p)
+        u = u - u.mean(axis=1, keepdims=True)
+        B = theta[1 + c : n_map].reshape(c, c) if full else np.zeros((c, c))
+        return softmax(np.exp(theta[0]) * u + u @ B.T + theta[1 : 1 + c], axis=1)
+
+    def with_T(theta):
+        M = T.copy()
+        for (i, j), value in zip(free, theta[n_map:], strict=True):
+            M[i, j] += value
+            M[i, T[i].argmax()] -= value
+        return M
+
+    start = np.zeros(n_map + len(free))
+    scores = numeric_scores(lambda t: np.log((mapped(proba, t) * with_T(t).T[y]).sum(axis=1)), start)
+    information = scores.T @ scores
+    for label in range(c):  # clean rows: every label with its probability
+        of_label = numeric_scores(lambda t: np.log(mapped(proba_meta, t)[:, label]), start)  # noqa: B023
+        information += (of_label * proba_meta[:, [label]]).T @ of_label
+    of_matrix = _calibration._PRECISION * np.log(proba).var(axis=1).mean()
+    information += np.diag([1.0] * (1 + c) + [of_matrix] * (n_map - 1 - c) + [4.0] * len(free))
+    return free, np.linalg.inv(information)[n_map:, n_map:]
+
+
+@pytest.mark.parametrize("full", [True, False], ids=["with a matrix", "scale and bias"])
+def test_scales_are_those_of_the_joint_information_by_finite_differences(full, monkeypatch):
+    monkeypatch.setattr(_calibration, "MOST_CLASSES_WITH_MATRIX", 3 if full else 2)
+    T = np.array([[0.6, 0.25, 0.15], [0.15, 0.6, 0.25], [0.2, 0.2, 0.6]])
+    proba, y, proba_meta, _ = rows(T=T)
+    T = em_transition_matrix(proba, y, prior=None)
+    found = transition_uncertainty(proba, y, T, proba_meta=proba_meta)
+    free, covariance = twin_covariance(proba, y, T, proba_meta, full)
+    np.testing.assert_allclose([found.scale[f] for f in free], np.sqrt(np.diag(covariance)), rtol=1e-5)
+
+
+def test_entries_that_the_likelihood_holds_at_zero_do_not_let_others_vary():
+    T = pair_noise(4, 0.3)
+    proba, y, proba_meta, _ = rows(T=T, n=1500, sharpness=8.0)
+    T = em_transition_matrix(proba, y, prior=None)
+    found = transition_uncertainty(proba, y, T, proba_meta=proba_meta)
+    free, covariance = twin_covariance(proba, y, T, proba_meta, True)
+    information, scale = np.linalg.inv(covariance), np.array([found.scale[f] for f in free])
+    held = np.array([found.location[f] for f in free]) < -3 * scale
+    assert 2 < held.sum() < len(held) - 2
+    for k in range(len(free)):
+        others = ~held | (np.arange(len(free)) == k)
+        alone = np.linalg.inv(information[np.ix_(others, others)]).diagonal()
+        assert scale[k] == pytest.approx(np.sqrt(alone[others[:k].sum()]), rel=1e-2)
+        assert scale[k] <= np.sqrt(covariance[k, k]) * (1 + 1e-6)
+
+
+def test_chunks_of_rows_add_up(monkeypatch):
+    proba, y, proba_meta, _ = rows()
+    whole = transition_uncertainty(proba, y, T3, proba_meta=proba_meta)
+    monkeypatch.setattr(module, "_CHUNK", 7)
+    in_chunks = transition_uncertainty(proba, y, T3, proba_meta=proba_meta)
+    for one, other in zip(whole[:4], in_chunks[:4], strict=True):  # the fifth is another estimate: none
+        np.testing.assert_allclose(one, other, rtol=1e-9)
+
+
+# ---------------------------------------------------------------------------- known limits
+def test_with_certain_posteriors_the_errors_are_those_of_shares():
+    T, n = symmetric_noise(3, 0.3), 2000
+    proba = np.repeat(np.eye(3), n, axis=0)
+    y = np.tile(np.repeat([0, 1, 2], [1400, 300, 300]), 3)
+    y = np.concatenate([(y[k * n : (k + 1) * n] + k) % 3 for k in range(3)])
+    found = transition_uncertainty(proba, y, T)
+    np.testing.assert_allclose(found.std, np.sqrt(T * (1 - T) / n), rtol=0.02)
+
+
+@pytest.mark.parametrize("n", [50, 400])
+def test_a_flip_never_seen_gets_the_rule_of_three(n):
+    proba, y = np.repeat(np.eye(2), n, axis=0), np.repeat([0, 1], n)
+    low, high = transition_uncertainty(proba, y, np.eye(2)).interval(0.9)
+    assert low[0, 1] == 0
+    assert high[0, 1] == pytest.approx(-np.log(0.05) / n, rel=0.1)
+
+
+def test_what_clean_rows_and_pairs_tell():
+    proba, y, proba_meta, _ = rows()
+    known = transition_uncertainty(proba, y, T3).scale
+    many = transition_uncertainty(proba, y, T3, proba_meta=np.tile(proba_meta, (100, 1))).scale
+    few = transition_uncertainty(proba, y, T3, proba_meta=proba_meta[:5]).scale
+    paired = transition_uncertainty(proba, y, T3, proba_meta=proba_meta[:5], counts=1000 * T3).scale
+    free = T3 < 0.5
+    assert (known[free] <= many[free] + 1e-12).all()
+    assert (many[free] < few[free]).all()
+    assert (paired[free] < few[free]).all()
+
+
+def test_entries_that_a_prior_has_raised_are_within_their_bounds():
+    """The likelihood falls there too, as it does at an entry at 0 whose location is below it."""
+    y = np.repeat([0, 1, 2], 100)
+    noisy = np.concatenate([np.roll([0, 1, 2], -i).repeat([70, 24, 6]) for i in range(3)])
+    T = symmetric_noise(3, 0.3)
+    bars = transition_uncertainty(np.eye(3)[y], noisy, T)
+    np.testing.assert_array_equal(bars.location, T)
+    assert (bars.interval()[1] > T + 0.01).all()
+
+
+def test_a_class_without_rows_and_many_classes():
+    proba, y, proba_meta, _ = rows()
+    proba = np.hstack([proba, np.zeros((len(proba), 1))])
+    T = np.block([[T3, np.zeros((3, 1))], [np.zeros((1, 3)), np.ones((1, 1))]])
+    low, high = transition_uncertainty(proba, y, T).interval(0.9)
+    assert (low[3, :3] == 0).all()
+    assert (high[3, :3] > 0.4).all()
+    c = 25
+    proba, y, proba_meta, _ = rows(T=pair_noise(c, 0.3), n=2000)
+    found = transition_uncertainty(proba, y, pair_noise(c, 0.3), proba_meta=proba_meta)
+    assert np.isfinite(found.std).all()
+
+
+def test_coverage_where_the_posterior_is_known():
+    """Only the labels vary; a benchmark measures the coverage with a learned classifier."""
+    covered = []
+    for seed in range(100):
+        proba, y, *_ = rows(seed, n=600)
+        low, high = transition_uncertainty(proba, y, em_transition_matrix(proba, y, prior=None)).interval(0.9)
+        covered.append((low <= T3) & (high >= T3))
+    covered = np.mean(covered, axis=0)
+    assert 0.85 < covered[T3 > 0].mean() < 0.95
+    assert covered[T3 == 0].mean() >= 0.9
+
+
+# ---------------------------------------------------------------------------- for any input
+@settings(max_examples=40, deadline=None)
+@given(noisy_rows(rows=partial(row_stochastic, least=0.01)), st.integers(0, 5))
+def test_intervals_hold_the_estimate_and_grow_with_the_level(drawn, n_clean):
+    proba, y, T = drawn
+    found = transition_uncertainty(proba, y, T, proba_meta=proba[:n_clean] if n_clean else None)
+    assert (found.std > 0).all()
+    assert (found.std[T.max(axis=1, keepdims=True) > T] < 0.51).all()
+    bounds = [found.interval(level) for level in (0.5, 0.9, 0.99)]
+    for low, high in bounds:
+        assert (low >= 0).all()
+        assert (low <= T + 1e-12).all()
+        assert (high >= T - 1e-12).all()
+        assert (high <= 1).all()
+    for (low, high), (lower, higher) in itertools.pairwise(bounds):
+        assert (lower <= low).all()
+        assert (higher >= high - 1e-12).all()
+
+
+# ---------------------------------------------------------------------------- two estimates of one T
+def test_joined_intervals_hold_both():
+    proba, y, clean, _ = rows()
+    one, other = (
+        transition_uncertainty(proba, y, em_transition_matrix(proba, y, prior=prior), proba_meta=clean)
+        for prior in (None, "symmetric")
+    )
+    joined = one.merge(other)
+    for level in (0.5, 0.9, 0.99):
+        low, high = joined.interval(level)
+        bounds = [bars.interval(level) for bars in (one, other)]
+        np.testing.assert_array_equal(low, np.minimum(*(b[0] for b in bounds)))
+        np.testing.assert_array_equal(high, np.maximum(*(b[1] for b in bounds)))
+    np.testing.assert_array_equal(joined.transition_matrix, one.transition_matrix)
+    apart = one.transition_matrix - other.transition_matrix
+    np.testing.assert_allclose(joined.std**2, (one.std**2 + other.std**2 + apart**2) / 2)
+
+
+# ---------------------------------------------------------------------------- a T made from another one
+@given(transition_matrices(3), st.integers(0, 2**16))
+def test_error_bars_around_another_T_hold_both(T, seed):
+    proba, y, proba_meta, _ = rows(n=60, n_meta=20, T=T, seed=seed)
+    bars = transition_uncertainty(proba, y, T, proba_meta=proba_meta)
+    other = np.roll(T, 1, axis=1)
+    assume(np.abs(other - T).max() > 0.01)
+    around, (low, high) = bars.around(other), bars.around(other).interval(0.9)
+    assert (low <= np.minimum(bars.interval(0.9)[0], other)).all()
+    assert (high >= np.maximum(bars.interval(0.9)[1], other)).all()
+    np.testing.assert_allclose(around.std**2, bars.std**2 + (other - T) ** 2 / 2)
+
+
+def test_error_bars_around_the_same_T_are_the_same():
+    proba, y, proba_meta, _ = rows()
+    bars = transition_uncertainty(proba, y, T3, proba_meta=proba_meta)
+    rounded = T3.astype(np.float32).astype(np.float64)
+    np.testing.assert_array_equal(bars.around(rounded).transition_matrix, rounded)
+    np.testing.assert_allclose(bars.around(rounded).interval(), bars.interval(), atol=1e-6)
+    np.testing.assert_array_equal(bars.around(rounded).std, bars.std)

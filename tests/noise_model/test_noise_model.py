@@ -1,0 +1,841 @@
+"""A model of label noise from probabilities of any classifier: laws, twins, kinds of labels, bad input, diagnoses."""
+
+import copy
+import pickle
+import subprocess
+import sys
+import warnings
+from functools import cache, partial
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from posteriors import simulated
+from reference.noise_model import slow_noise_model
+from scipy import optimize
+from scipy.special import softmax
+from sklearn.datasets import load_breast_cancer, load_digits
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from strategies import permutations
+
+from noisytransition import LabelNoiseModel
+from noisytransition.likelihood import _fit, em_transition_matrix
+from noisytransition.report import noise_report
+from noisytransition.transition import (
+    count_transition_matrix,
+    flip_labels,
+    label_posterior,
+    pair_noise,
+    sampling_limit,
+    symmetric_noise,
+    transition_error,
+)
+
+T3 = pair_noise(3, 0.3)
+NAMES = np.array(["ant", "bee", "cat"])
+SEEDS = st.integers(0, 50)
+
+
+def problem(seed=0, n=240, T=T3, every=4, spread=3.0):
+    """Exact posteriors, noisy labels, and the true labels of some samples; true labels of all."""
+    proba, y, noisy = simulated(seed, T, n=n, spread=spread)
+    return proba, noisy, np.where(np.arange(n) % every == 0, y, -1), y
+
+
+def quiet_fit(*args, **kwargs):
+    """A fitted model, without its warnings."""
+    params = {k: kwargs.pop(k) for k in ("prior", "meta_sampling", "proba_of") if k in kwargs}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="T may be wrong")
+        return LabelNoiseModel(**params).fit(*args, **kwargs)
+
+
+@cache
+def fitted():
+    proba, noisy, verified, _ = problem()
+    return LabelNoiseModel().fit(proba, noisy, y_verified=verified)
+
+
+# ---------------------------------------------------------------------------- laws
+@given(SEEDS, permutations(3))
+@settings(max_examples=15, deadline=None)
+def test_permuting_the_classes_permutes_everything(seed, p):
+    proba, noisy, verified, _ = problem(seed)
+    place = np.append(np.argsort(p), -1)
+    model = quiet_fit(proba, noisy, y_verified=verified)
+    moved = quiet_fit(proba[:, p], place[noisy], y_verified=place[verified])
+    for name in ("transition_matrix_", "transition_std_", "transition_counts_"):
+        np.testing.assert_allclose(getattr(moved, name), getattr(model, name)[np.ix_(p, p)], atol=0.01, rtol=0.01)
+    np.testing.assert_allclose(moved.class_counts_, model.class_counts_[p], rtol=0.01)
+    posteriors = moved.posterior(proba[:, p], place[noisy]), model.posterior(proba, noisy)[:, p]
+    np.testing.assert_allclose(*posteriors, atol=0.01)
+    assert moved.diagnostics_.keys() == model.diagnostics_.keys()
+
+
+@given(SEEDS, st.randoms(use_true_random=False))
+@settings(max_examples=15, deadline=None)
+def test_the_order_of_the_samples_does_not_matter(seed, random):
+    proba, noisy, verified, _ = problem(seed)
+    order = np.array(random.sample(range(len(noisy)), len(noisy)))
+    model, moved = (quiet_fit(proba[o], noisy[o], y_verified=verified[o]) for o in (slice(None), order))
+    np.testing.assert_allclose(moved.transition_matrix_, model.transition_matrix_, atol=1e-3)
+    np.testing.assert_allclose(moved.transition_std_, model.transition_std_, rtol=1e-2, atol=1e-3)
+
+
+@given(SEEDS)
+@settings(max_examples=15, deadline=None)
+def test_samples_given_twice_make_the_error_bars_shorter_by_the_root_of_two(seed):
+    proba, noisy, verified, _ = problem(seed, n=1000)
+    once = quiet_fit(proba, noisy, y_verified=verified)
+    twice = quiet_fit(*(np.concatenate([a, a]) for a in (proba, noisy)), y_verified=np.concatenate([verified] * 2))
+    assume(not (once.diagnostics_ or twice.diagnostics_))  # pairs given twice are more evidence against one T
+    np.testing.assert_allclose(twice.transition_matrix_, once.transition_matrix_, atol=0.02)
+    inside = once.transition_matrix_ > 0.1  # others are near a bound
+    np.testing.assert_allclose((once.transition_std_ / twice.transition_std_)[inside], np.sqrt(2), rtol=0.1)
+
+
+@pytest.mark.parametrize("T", [pair_noise(4, 0.35), symmetric_noise(4, 0.4)])
+def test_T_of_exact_posteriors_is_at_the_sampling_limit(T):
+    errors, limits = [], []
+    for seed in range(6):
+        proba, noisy, verified, y = problem(seed, n=3000, T=T, every=20, spread=8)
+        errors.append(transition_error(T, LabelNoiseModel().fit(proba, noisy, y_verified=verified).transition_matrix_))
+        limits.append(sampling_limit(T, np.bincount(y)))
+    assert np.mean(errors) < 1.5 * np.mean(limits)
+
+
+def test_few_clean_samples_do_not_limit_T_of_many_noisy_ones():
+    T, errors = pair_noise(4, 0.35), []
+    for seed in range(4):
+        proba, y, noisy = simulated(seed, T, n=6040)
+        model = quiet_fit(proba[40:], noisy[40:], proba_clean=proba[:40], y_clean=y[:40])
+        errors.append(transition_error(T, model.transition_matrix_))
+    assert np.median(errors) < 1.5 * sampling_limit(T, np.bincount(y))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("m", "between"), [(200, True), (100, False)])
+def test_a_weight_between_is_used_if_both_give_another_T(m, between):
+    """Noise depends on the features, and the classifier is uncertain: T at weight 1 is nearly symmetric."""
+    c, n, gains = 10, 20 * m, []
+    for seed in range(3):
+        random = np.random.default_rng(seed)
+        z = 1.2 * random.normal(size=(n + m, c))
+        exact = softmax(z, axis=1)
+        y = np.array([random.choice(c, p=p) for p in exact])
+        similar = np.full((c, c), 0.03) + 0.97 * np.eye(c) + 0.57 * np.roll(np.eye(c), 1, axis=1)
+        drawn = similar[y] * exact**0.6
+        noisy = np.array([random.choice(c, p=p / p.sum()) for p in drawn])
+        T = count_transition_matrix(y, noisy)
+        proba = softmax(z + 0.8 * random.normal(size=z.shape), axis=1)
+        clean = {"y_clean": y[n:], "proba_clean": proba[n:]}
+        found = quiet_fit(proba[:n], noisy[:n], **clean).transition_matrix_
+        at_one = em_transition_matrix(proba[:n], noisy[:n], proba_meta=proba[n:], y_meta=y[n:])
+        gains.append(transition_error(T, at_one) - transition_error(T, found))
+    assert min(gains) > 0.04 if between else max(np.abs(gains)) < 0.01
+
+
+@pytest.mark.parametrize("pairs", [True, False])
+@pytest.mark.parametrize(("c", "n", "m"), [(2, 40, 12), (2, 60, 8), (3, 40, 15)])
+def test_it_agrees_with_the_slow_twin(c, n, m, pairs):
+    proba, y, noisy = simulated(1, pair_noise(c, 0.3), n=n, spread=1.5)
+    new, counts, weight = np.arange(n) >= m, np.zeros((c, c)), (n - m) / m
+    if pairs:
+        model = quiet_fit(proba, noisy, y_verified=np.where(new, -1, y), prior=None)
+        np.add.at(counts, (y[~new], noisy[~new]), 1)
+        weight = 1.0  # every label counts once
+    else:
+        model = quiet_fit(proba[new], noisy[new], proba_clean=proba[~new], y_clean=y[~new], prior=None)
+    data = proba[new], noisy[new], proba[~new], y[~new], counts
+    # clean samples have the weight n / n_meta, its root, or 1 (chosen by their leave-one-out scores)
+    twins = [slow_noise_model(*data, weight**power) for power in ((0, 0.5, 1) if weight > 1 else (0,))]
+    T, calibrate = min(twins, key=lambda twin: np.abs(model.transition_matrix_ - twin[0]).max())
+    np.testing.assert_allclose(model.transition_matrix_, T, atol=1e-3)
+    np.testing.assert_allclose(model.calibrate(proba[new]), calibrate(proba[new]), atol=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["verified", "clean"])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_fit_takes_few_maximisations(kind, seed, monkeypatch):
+    done, whole = [], optimize.minimize
+    monkeypatch.setattr(optimize, "minimize", lambda *args, **kw: done.append(1) or whole(*args, **kw))
+    proba, noisy, verified, y = problem(seed, n=1000, every=5)
+    is_clean = verified >= 0
+    if kind == "verified":
+        quiet_fit(proba, noisy, y_verified=verified)
+    else:
+        quiet_fit(proba[~is_clean], noisy[~is_clean], proba_clean=proba[is_clean], y_clean=y[is_clean])
+    assert 0 < len(done) <= 12
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["verified", "clean"])
+def test_error_bars_hold_the_true_T(kind):
+    held = []
+    for seed in range(40):
+        proba, noisy, verified, y = problem(seed, n=1000, every=5)
+        is_clean = verified >= 0
+        if kind == "verified":
+            model = quiet_fit(proba, noisy, y_verified=verified)
+        else:
+            model = quiet_fit(proba[~is_clean], noisy[~is_clean], proba_clean=proba[is_clean], y_clean=y[is_clean])
+        low, high = model.transition_interval(0.9)
+        held.append((low <= T3) & (high >= T3))
+    shares = np.mean(held, axis=0)
+    assert shares.mean() > 0.87
+    assert shares.min() > 0.75
+
+
+@pytest.mark.slow
+def test_one_T_is_maximised_as_far_as_noise_that_depends_on_the_features():
+    """Its likelihood rises from another start by more than a Bayes factor of e."""
+    proba, y, noisy = simulated(2, pair_noise(10, 0.3), n=20_000)
+    model = quiet_fit(proba[200:], noisy[200:], proba_clean=proba[:200], y_clean=y[:200])
+    assert model.instance_dependence_ == 0
+    assert transition_error(pair_noise(10, 0.3), model.transition_matrix_) < 0.15
+
+
+# ---------------------------------------------------------------------------- what follows for samples
+def test_the_posterior_is_bayes_rule():
+    proba, noisy, _, _ = problem()
+    model, posterior = fitted(), fitted().posterior(proba, noisy)
+    for p, j, row in zip(model.calibrate(proba), noisy, posterior, strict=True):
+        joint = [p[i] * model.transition_matrix_[i, j] for i in range(3)]
+        np.testing.assert_allclose(row, np.array(joint) / sum(joint), atol=1e-12)
+
+
+@pytest.mark.parametrize("calibrate", [True, False])
+@pytest.mark.parametrize("with_verified", [True, False])
+def test_quality_issues_and_new_labels_follow_from_the_posterior(calibrate, with_verified):
+    proba, noisy, verified, _ = problem()
+    known = verified if with_verified else np.full(240, -1)
+    model, given = fitted(), {"proba": proba, "y_noisy": NAMES[noisy], "calibrate": calibrate}
+    model = LabelNoiseModel.from_transition_matrix(model.transition_matrix_, NAMES)
+    model.calibration_ = fitted().calibration_
+    given["y_verified"] = gaps(NAMES[known], known)
+    posterior = model.posterior(**given)
+    quality = posterior[np.arange(240), noisy]
+    np.testing.assert_array_equal(model.label_quality(**given), quality)
+    for threshold in (0.5, 0.9):
+        rows = [n for n in range(240) if quality[n] < threshold and known[n] < 0]
+        rows.sort(key=lambda n: quality[n])
+        issues = model.find_label_issues(**given, threshold=threshold)
+        assert issues.columns.tolist() == ["position", "given_label", "suggested_label", "label_quality"]
+        assert issues.position.tolist() == issues.index.tolist() == rows
+        assert issues.given_label.tolist() == NAMES[noisy[rows]].tolist()
+        assert issues.suggested_label.tolist() == NAMES[posterior[rows].argmax(axis=1)].tolist()
+        assert issues.label_quality.tolist() == quality[rows].tolist()
+        positions = model.find_label_issues(**given, threshold=threshold, as_frame=False)
+        assert positions.dtype == np.intp
+        assert positions.tolist() == rows
+        labels = [k.argmax() if k.max() >= threshold else noisy[n] for n, k in enumerate(posterior)]
+        assert model.relabel(**given, threshold=threshold).tolist() == NAMES[labels].tolist()
+
+
+def test_no_issue_is_an_empty_frame():
+    proba, noisy, _, _ = problem()
+    found = fitted().find_label_issues(proba, pd.Series(noisy, index=list(range(1, 241))), threshold=0)
+    assert found.shape == (0, 4)
+    assert fitted().find_label_issues(np.empty((0, 3)), []).empty
+    assert fitted().find_label_issues(np.empty((0, 3)), [], as_frame=False).tolist() == []
+
+
+def test_verified_labels_are_certain_and_no_issues():
+    proba, noisy, verified, y = problem()
+    is_verified, model = verified >= 0, fitted()
+    posterior = model.posterior(proba, noisy, y_verified=verified)
+    np.testing.assert_array_equal(posterior[is_verified], np.eye(3)[y[is_verified]])
+    np.testing.assert_array_equal(posterior[~is_verified], model.posterior(proba, noisy)[~is_verified])
+    quality = model.label_quality(proba, noisy, y_verified=verified)
+    np.testing.assert_array_equal(quality[is_verified], (y == noisy)[is_verified])
+    np.testing.assert_array_equal(
+        model.relabel(proba, noisy, y_verified=verified, threshold=1.0)[is_verified], y[is_verified]
+    )
+    issues = model.find_label_issues(proba, noisy, y_verified=verified)
+    others = model.find_label_issues(proba, noisy)
+    pd.testing.assert_frame_equal(issues, others[~is_verified[others.position]])
+    assert len(issues) < len(others)
+
+
+def test_a_report_leaves_verified_samples_out_and_is_about_them():
+    pytest.importorskip("jinja2")
+    proba, noisy, verified, y = problem()
+    known, model = verified >= 0, fitted()
+    report = noise_report(model, proba, noisy, y_verified=verified, max_rows=1000)
+    listed = {sample["row"] for sample in report.facts["label_issues"]["listed"]}
+    assert listed == set(model.find_label_issues(proba, noisy, y_verified=verified).position)
+    assert (report.facts["label_issues"]["n_rows"], report.facts["data"]["n_rows"]) == ((~known).sum(), 240)
+    quality = model.label_quality(proba, noisy, y_verified=verified)
+    assert report.facts["label_issues"]["n_expected"] == pytest.approx((1 - quality[~known]).sum())
+    assert "unverified samples" in str(report)
+    clean = {"proba_clean": proba[known], "y_clean": y[known], "y_clean_noisy": noisy[known]}
+    same = noise_report(model, proba, noisy, **clean)
+    for part in ("calibration", "one_transition_matrix"):
+        assert report.facts[part] == same.facts[part]
+    others = {"proba_clean": proba[:50], "y_clean": y[:50]}  # these come before verified ones
+    assert noise_report(model, proba, noisy, y_verified=verified, **others).facts["calibration"]["n_rows"] == 50
+    with pytest.raises(ValueError, match="together"):
+        noise_report(model, proba, noisy, y_clean=[0])
+
+
+def test_a_model_of_a_given_T_has_no_error_bars():
+    proba, noisy, _, _ = problem()
+    model = LabelNoiseModel.from_transition_matrix(T3, NAMES, [80, 80, 80])
+    np.testing.assert_array_equal(model.posterior(proba, NAMES[noisy]), label_posterior(proba, noisy, T3))
+    assert not hasattr(model, "transition_std_")
+    with pytest.raises(ValueError, match="error bars"):
+        model.transition_interval()
+    assert model.transition_summary(top=1).startswith("ant -> bee 0.30\n")
+    np.testing.assert_array_equal(model.class_counts_, [80, 80, 80])
+    named = pd.DataFrame(T3, index=NAMES, columns=NAMES).loc[["cat", "ant", "bee"], ["cat", "ant", "bee"]]
+    np.testing.assert_array_equal(LabelNoiseModel.from_transition_matrix(named, NAMES).transition_matrix_, T3)
+    by_columns = LabelNoiseModel.from_transition_matrix(named)
+    assert by_columns.classes_.tolist() == ["cat", "ant", "bee"]
+    np.testing.assert_array_equal(by_columns.transition_matrix_, named)
+    assert LabelNoiseModel.from_transition_matrix(T3).classes_.tolist() == [0, 1, 2]
+    counts = pd.Series({"cat": 3.0, "ant": 1.0, "bee": 2.0})
+    assert LabelNoiseModel.from_transition_matrix(T3, NAMES, counts).class_counts_.tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("args", "word"),
+    [
+        ((None,), "T"),
+        ((0.5,), "T has shape"),
+        ((T3, ["a", "b"]), "2 classes"),
+        ((T3, ["a", "b", "b"]), "different"),
+        ((2 * T3, NAMES), "sum to 1"),
+    ]
+    + [((T3, NAMES, counts), "class_counts") for counts in ([1, 2], [1, 2, -3], [1, 2, np.nan])],
+)
+def test_a_given_T_is_checked(args, word):
+    with pytest.raises(ValueError, match=word) as error:
+        LabelNoiseModel.from_transition_matrix(*args)
+    assert "sorted" not in str(error.value)  # T is in the order of the given classes
+
+
+def test_a_verified_class_without_a_column_needs_one():
+    proba, noisy, verified, _ = problem()
+    verified = np.where(np.arange(len(noisy)) == np.flatnonzero(verified >= 0)[0], 3, verified)
+    with pytest.raises(ValueError, match="no column for it"):
+        LabelNoiseModel().fit(proba, noisy, y_verified=verified, classes=[0, 1, 2, 3])
+    assert len(quiet_fit(np.pad(proba, ((0, 0), (0, 1))), noisy, y_verified=verified).classes_) == 4
+
+
+def test_an_empty_column_of_verified_labels_is_named():
+    proba, noisy, *_ = problem()
+    labels = pd.DataFrame({"label": noisy, "verified": np.nan})
+    with pytest.raises(ValueError, match="column 'verified'"):
+        LabelNoiseModel().fit(proba, labels)
+    assert quiet_fit(proba, labels, proba_of="noisy").calibration_ is None
+
+
+# ---------------------------------------------------------------------------- forms of the clean samples
+def test_noisy_labels_of_clean_samples_may_have_gaps():
+    proba, noisy, verified, y = problem()
+    clean = verified >= 0
+    known = np.where(np.arange(clean.sum()) % 2 == 0, noisy[clean], -1)
+    given = {"proba_clean": proba[clean], "y_clean": y[clean]}
+    counts = [
+        quiet_fit(proba[~clean], noisy[~clean], **given, y_clean_noisy=of).transition_counts_.sum()
+        for of in (None, known, noisy[clean])
+    ]
+    np.testing.assert_allclose(counts, [180, 210, 240])
+    model = quiet_fit(proba[~clean], noisy[~clean], **given, y_clean_noisy=noisy[clean])
+    np.testing.assert_allclose(model.transition_matrix_, fitted().transition_matrix_, atol=1e-9)
+
+
+def test_verified_and_other_clean_samples_together():
+    proba, noisy, _, y = problem()
+    one, other = np.arange(240) % 8 == 0, np.arange(240) % 8 == 4
+    model = quiet_fit(
+        proba[~other],
+        noisy[~other],
+        y_verified=np.where(one, y, -1)[~other],
+        proba_clean=proba[other],
+        y_clean=y[other],
+        y_clean_noisy=noisy[other],
+    )
+    np.testing.assert_allclose(model.transition_matrix_, fitted().transition_matrix_, atol=1e-3)
+
+
+def test_samples_verified_class_by_class_have_another_class_prior():
+    rng = np.random.default_rng(0)
+    y = rng.choice(3, size=6000, p=[0.7, 0.2, 0.1])
+    features = rng.normal(size=(6000, 3)) + 2 * np.eye(3)[y]
+    log_joint = 2 * features + np.log([0.7, 0.2, 0.1])
+    proba = np.exp(log_joint - log_joint.max(axis=1, keepdims=True))
+    proba /= proba.sum(axis=1, keepdims=True)
+    noisy, verified = flip_labels(y, T3, random_state=0), np.full(6000, -1)
+    for k in range(3):
+        verified[np.flatnonzero(y == k)[:60]] = k
+    with pytest.warns(UserWarning, match="stratified"):
+        LabelNoiseModel().fit(proba, noisy, y_verified=verified)
+    model = quiet_fit(proba, noisy, y_verified=verified, meta_sampling="stratified")
+    share = np.bincount(y, minlength=3) / len(y)
+    np.testing.assert_allclose(model.class_offset_, np.log(1 / 3 / share), atol=0.2)
+    np.testing.assert_allclose(model.class_counts_, 5820 * share, rtol=0.15)
+    assert model.diagnostics_ == {}
+
+
+# ---------------------------------------------------------------------------- without verified samples
+def test_without_verified_samples_the_user_says_what_the_probabilities_are():
+    proba, noisy, _, _ = problem(n=2000)
+    with pytest.raises(ValueError, match="proba_of"):
+        LabelNoiseModel().fit(proba, noisy)
+    of_noisy = proba @ T3
+    for how, of_label in (("true", proba), ("noisy", of_noisy)):
+        with pytest.warns(UserWarning, match="no sample is verified"):
+            model = LabelNoiseModel(proba_of=how).fit(of_label, noisy)
+        assert transition_error(T3, model.transition_matrix_) < 0.15
+        assert np.abs(model.calibrate(of_label) - proba).mean() < 0.05
+        assert list(model.diagnostics_) == ["not_verified"]
+    quiet_fit(proba, noisy, proba_of="true", meta_sampling="stratified")  # nothing to correct
+
+
+def test_verified_samples_show_what_the_probabilities_are():
+    """T is the same for probabilities of the noisy label and of the true label."""
+    proba, noisy, verified, _ = problem(n=3000)
+    one, other = (quiet_fit(p, noisy, y_verified=verified).transition_matrix_ for p in (proba, proba @ T3))
+    assert transition_error(T3, one) < 0.06
+    assert transition_error(T3, other) < 0.1
+
+
+# ---------------------------------------------------------------------------- kinds of labels
+def gaps(labels, verified, missing=None):
+    """Labels of the verified samples as a list of Python's own, others missing."""
+    return [missing if v < 0 else label for label, v in zip(labels.tolist(), verified, strict=True)]
+
+
+KINDS = {
+    "1..c": lambda y, v: (y + 1, np.where(v < 0, -1, y + 1), [1, 2, 3]),
+    "text": lambda y, v: (NAMES[y], gaps(NAMES[y], v), NAMES.tolist()),
+    "NaN": lambda y, v: (NAMES[y], np.array(gaps(NAMES[y], v, np.nan), dtype=object), NAMES.tolist()),
+    "floats": lambda y, v: (y / 2, np.where(v < 0, np.nan, y / 2), [0, 0.5, 1]),
+    "whole floats": lambda y, v: (y * 1.0, np.where(v < 0, np.nan, y), [0, 1, 2]),
+    "Int64": lambda y, v: (pd.Series(y, dtype="Int64"), pd.Series(gaps(y, v), dtype="Int64"), [0, 1, 2]),
+    "category": lambda y, v: (
+        pd.Series(NAMES[y], dtype="category"),
+        pd.Series(gaps(NAMES[y], v), dtype="category"),
+        NAMES.tolist(),
+    ),
+    "string": lambda y, v: (pd.Series(NAMES[y], dtype="string"), pd.Series(gaps(NAMES[y], v)), NAMES.tolist()),
+    "-1 is a class": lambda y, v: (y - 1, np.where(v < 0, np.nan, y - 1), [-1, 0, 1]),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_labels_of_any_kind(kind):
+    proba, noisy, verified, y = problem()
+    given, _, _ = KINDS[kind](noisy, verified)
+    _, known, classes = KINDS[kind](y, verified)
+    model = quiet_fit(proba, given, y_verified=known)
+    assert model.classes_.tolist() == classes
+    np.testing.assert_array_equal(model.transition_matrix_, fitted().transition_matrix_)
+    same = fitted().posterior(proba, noisy, y_verified=verified)
+    np.testing.assert_array_equal(model.posterior(proba, given, y_verified=known), same)
+    labels = fitted().relabel(proba, noisy, y_verified=verified)
+    found = model.relabel(proba, given, y_verified=known)
+    assert list(found) == [classes[i] for i in labels]
+    positions = fitted().find_label_issues(proba, noisy, y_verified=verified, as_frame=False)
+    issues = model.find_label_issues(proba, given, y_verified=known)
+    assert issues.position.tolist() == positions.tolist()
+    assert issues.given_label.tolist() == [classes[i] for i in noisy[positions]]
+
+
+@pytest.mark.parametrize("classes", [[False, True], [-1, 1]])
+def test_two_classes(classes):
+    proba, noisy, verified, y = problem(T=pair_noise(2, 0.2))
+    given, true = np.array(classes)[noisy], np.array(classes)[y]
+    known = gaps(true, verified)
+    model = quiet_fit(proba, given, y_verified=known)
+    assert model.classes_.tolist() == classes
+    is_verified = verified >= 0
+    posterior = model.posterior(proba, given, y_verified=known)
+    np.testing.assert_array_equal(posterior[is_verified], np.eye(2)[y[is_verified]])
+    assert not is_verified[model.find_label_issues(proba, given, y_verified=known).position].any()
+
+
+def test_classes_are_in_the_order_that_was_given():
+    proba, noisy, verified, y = problem()
+    model = quiet_fit(proba[:, [2, 0, 1]], NAMES[noisy], y_verified=gaps(NAMES[y], verified), classes=NAMES[[2, 0, 1]])
+    T = fitted().transition_matrix_[np.ix_([2, 0, 1], [2, 0, 1])]
+    np.testing.assert_allclose(model.transition_matrix_, T, atol=1e-3)
+
+
+@pytest.mark.parametrize("classes", [None, NAMES])
+def test_columns_of_data_frames_are_read_by_name(classes):
+    proba, noisy, verified, y = problem()
+    clean, labels = verified >= 0, NAMES[noisy]
+    table = pd.DataFrame(proba, columns=NAMES)[["cat", "ant", "bee"]]
+    model = quiet_fit(
+        table[~clean],
+        labels[~clean],
+        proba_clean=table.loc[clean, ["bee", "cat", "ant"]],
+        y_clean=NAMES[y[clean]],
+        classes=classes,
+    )
+    plain = quiet_fit(proba[~clean], noisy[~clean], proba_clean=proba[clean], y_clean=y[clean])
+    at = [NAMES.tolist().index(name) for name in model.classes_]
+    np.testing.assert_allclose(model.transition_matrix_, plain.transition_matrix_[np.ix_(at, at)], atol=1e-3)
+    for one in (table, table[["bee", "cat", "ant"]]):  # of samples too
+        found = model.posterior(one, labels)
+        np.testing.assert_allclose(found, plain.posterior(proba, noisy)[:, at], atol=0.01)
+
+
+def test_results_of_a_series_have_its_index_and_name():
+    proba, noisy, _, _ = problem()
+    y = pd.Series(noisy, index=[f"s{i}" for i in range(240)], name="given")
+    model = fitted()
+    quality, issues, labels = model.label_quality(proba, y), model.find_label_issues(proba, y), model.relabel(proba, y)
+    assert quality.index.equals(y.index)
+    assert labels.index.equals(y.index)
+    assert labels.name == "given"
+    assert issues.index.tolist() == y.index[issues.position].tolist()
+    pd.testing.assert_series_equal(y.loc[issues.index], issues.given_label, check_names=False)
+    pd.testing.assert_series_equal(quality.loc[issues.index], issues.label_quality)
+    table = pd.DataFrame(proba, index=y.index)
+    pd.testing.assert_frame_equal(model.find_label_issues(table, noisy), issues)
+    assert model.find_label_issues(table, y.set_axis(range(1000, 1240))).index.min() >= 1000
+
+
+def test_methods_take_the_table_that_fit_takes():
+    """Given labels beside verified ones; a verified sample may lack the given one."""
+    proba, noisy, verified, y = problem()
+    is_verified, lacks = verified >= 0, np.arange(240) % 8 == 0
+    known = {"label": np.where(lacks, None, NAMES[noisy]), "verified": gaps(NAMES[y], verified)}
+    table = pd.DataFrame(known, index=np.arange(240) + 1000)
+    model = quiet_fit(proba, table)
+    assert model.transition_counts_.sum() == pytest.approx(240 - lacks.sum())
+    labels = model.relabel(proba, table, threshold=1.0)
+    assert labels.index.equals(table.index)
+    np.testing.assert_array_equal(labels, np.where(is_verified, NAMES[y], NAMES[noisy]))
+    quality = model.label_quality(proba, table)
+    np.testing.assert_array_equal(quality.isna(), lacks)
+    np.testing.assert_array_equal(model.posterior(proba, table).argmax(axis=1)[is_verified], y[is_verified])
+    issues = model.find_label_issues(proba, table)
+    assert not is_verified[issues.position].any()
+    np.testing.assert_array_equal(issues.index, issues.position + 1000)
+    assert (table.loc[issues.index, "label"] == issues.given_label).all()
+    with pytest.raises(ValueError, match="these are not verified"):
+        model.posterior(proba, table["label"])
+    pytest.importorskip("jinja2")
+    facts = noise_report(model, proba, table).facts
+    assert facts["calibration"]["n_rows"] == (is_verified & ~lacks).sum()
+    assert sum(of["n_given"] for of in facts["classes"]["listed"]) == 240 - lacks.sum()
+
+
+# ---------------------------------------------------------------------------- bad input
+PROBA, NOISY, VERIFIED, TRUE = problem()
+AT_FIRST = np.arange(240) == 0
+
+
+@pytest.mark.parametrize("verified", [VERIFIED, np.where(VERIFIED >= 0, VERIFIED, np.nan)])
+def test_a_table_has_given_and_verified_labels(verified):
+    by_hand = LabelNoiseModel().fit(PROBA, NOISY, y_verified=VERIFIED)
+    for columns in (["label", "verified"], ["verified", "label"]):
+        table = pd.DataFrame({"label": NOISY, "verified": verified})[columns]
+        found = LabelNoiseModel().fit(PROBA, table)
+        np.testing.assert_array_equal(found.transition_counts_, by_hand.transition_counts_)
+    with pytest.raises(ValueError, match="twice"):
+        LabelNoiseModel().fit(PROBA, table, y_verified=VERIFIED)
+    with pytest.raises(ValueError, match="columns"):
+        LabelNoiseModel().fit(PROBA, table.assign(text="cat"))
+
+
+def test_a_verified_sample_without_a_given_label_is_a_clean_one_without_a_pair():
+    has_none = (VERIFIED >= 0) & (np.arange(len(NOISY)) % 2 == 0)
+    found = LabelNoiseModel().fit(PROBA, np.where(has_none, np.nan, NOISY), y_verified=VERIFIED)
+    order = np.argsort(~has_none[VERIFIED >= 0], kind="stable")[::-1]  # those with a pair are first in both
+    clean = np.flatnonzero(VERIFIED >= 0)[order]
+    by_hand = LabelNoiseModel().fit(
+        PROBA[VERIFIED < 0],
+        NOISY[VERIFIED < 0],
+        proba_clean=PROBA[clean],
+        y_clean=TRUE[clean],
+        y_clean_noisy=np.where(has_none, -1, NOISY)[clean],
+    )
+    np.testing.assert_allclose(found.transition_matrix_, by_hand.transition_matrix_, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("given", "word"),
+    [
+        ({"proba": 1.1 * PROBA}, "sum"),
+        ({"proba": np.log(PROBA)}, "softmax"),
+        ({"proba": np.where(AT_FIRST[:, None], np.nan, PROBA)}, "NaN"),
+        ({"proba": PROBA[:, 0]}, "2-d"),
+        ({"proba": PROBA[:, :1] * 0 + 1}, "classes"),
+        ({"proba": np.zeros((0, 3)), "y_noisy": [], "y_verified": []}, "no rows"),
+        ({"proba": PROBA.astype(str)}, "numbers"),
+        ({"y_noisy": NOISY[1:]}, "y_noisy"),
+        ({"y_noisy": np.where(AT_FIRST, 3, NOISY)}, "classes"),
+        ({"y_noisy": pd.Series([*NOISY[:-1], None], dtype="Int64")}, "missing"),
+        ({"y_noisy": NOISY * 0}, "one class"),
+        ({"y_noisy": NAMES[NOISY]}, "text labels .* number labels"),
+        ({"y_noisy": pd.to_datetime(pd.Series(NOISY))}, "date labels .* number labels"),
+        ({"y_verified": VERIFIED[1:]}, "y_verified"),
+        ({"y_verified": np.where(AT_FIRST, 7, VERIFIED)}, "verified labels"),
+        ({"y_verified": TRUE}, "count_transition_matrix"),
+        ({"y_verified": VERIFIED >= 0}, "mask"),
+        ({"y_verified": [True if label >= 0 else None for label in VERIFIED]}, "bool labels"),
+        ({"y_verified": None}, "proba_of"),
+        ({"y_verified": [None] * 240}, "proba_of"),
+        ({"classes": [0, 1]}, "classes"),
+        ({"classes": [0, 1, 1]}, "classes"),
+        ({"classes": [0, 1, 5]}, "classes"),
+        ({"proba_clean": PROBA}, "y_clean"),
+        ({"y_clean": TRUE}, "proba_clean"),
+        ({"y_clean_noisy": NOISY}, "proba_clean"),
+        ({"proba_clean": PROBA, "y_clean": TRUE[1:]}, "y_clean"),
+        ({"proba_clean": PROBA[:, :2], "y_clean": TRUE}, "proba_clean"),
+        ({"proba_clean": 2 * PROBA, "y_clean": TRUE}, "proba_clean"),
+        ({"proba_clean": PROBA, "y_clean": VERIFIED * np.nan}, "missing"),
+        ({"proba_clean": PROBA, "y_clean": TRUE, "y_clean_noisy": NOISY[1:]}, "y_clean_noisy"),
+        ({"prior": "none"}, "prior"),
+        ({"meta_sampling": "by_class"}, "meta_sampling"),
+        ({"proba_of": "both"}, "proba_of"),
+    ],
+)
+def test_bad_input_is_refused(given, word):
+    params = {k: given[k] for k in ("prior", "meta_sampling", "proba_of") if k in given}
+    rest = {k: v for k, v in given.items() if k not in params}
+    with pytest.raises(ValueError, match=word):
+        LabelNoiseModel(**params).fit(**{"proba": PROBA, "y_noisy": NOISY, "y_verified": VERIFIED} | rest)
+
+
+@pytest.mark.parametrize(
+    ("given", "word"),
+    [
+        ({"proba": PROBA[:, :2]}, "proba"),
+        ({"proba": np.log(PROBA)}, "softmax"),
+        ({"y_noisy": NOISY[1:]}, "y_noisy"),
+        ({"y_noisy": np.where(AT_FIRST, 3, NOISY)}, "y_noisy"),
+        ({"y_noisy": [None, *NOISY[1:]]}, "y_noisy"),
+        ({"y_verified": VERIFIED[1:]}, "y_verified"),
+        ({"y_verified": np.where(AT_FIRST, 3, VERIFIED)}, "y_verified"),
+        ({"y_verified": [True, *[None] * (len(NOISY) - 1)]}, "bool labels"),
+        ({"threshold": 2}, "threshold"),
+    ],
+)
+def test_bad_samples_are_refused(given, word):
+    given = {"proba": PROBA, "y_noisy": NOISY} | given
+    for of in (fitted().find_label_issues, fitted().relabel):
+        with pytest.raises(ValueError, match=word):
+            of(**given)
+
+
+def test_labels_in_another_order_than_the_probabilities_are_warned_of():
+    proba, noisy = pd.DataFrame(PROBA), pd.Series(NOISY)
+    model = fitted()
+    for of in (model.posterior, model.find_label_issues, partial(quiet_fit, y_verified=VERIFIED)):
+        with pytest.warns(UserWarning, match="differ in their order"):
+            of(proba, noisy[::-1])
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_corrected_labels_of_verified_samples_are_warned_of(beside):
+    """T would underestimate the noise."""
+    known = VERIFIED >= 0
+    verified = {"y_noisy": np.where(known, TRUE, NOISY), "proba": PROBA, "y_verified": VERIFIED}
+    if beside:
+        clean = {"proba_clean": PROBA[known], "y_clean": TRUE[known], "y_clean_noisy": TRUE[known]}
+        verified = {"y_noisy": NOISY[~known], "proba": PROBA[~known]} | clean
+    with pytest.warns(UserWarning, match="equal the true labels") as caught:
+        LabelNoiseModel().fit(**verified)
+    assert caught[0].filename == __file__
+
+
+def test_a_prior_is_read_by_name():
+    P = np.array([[0.5, 0.5, 0], [0, 0.9, 0.1], [0.1, 0, 0.9]])
+    named, order = pd.DataFrame(P, NAMES, NAMES), ["bee", "ant", "cat"]
+    verified = np.where(VERIFIED >= 0, NAMES[VERIFIED], None)
+    one, other = (
+        quiet_fit(PROBA, NAMES[NOISY], y_verified=verified, prior=of) for of in (named, named.loc[order, order])
+    )
+    np.testing.assert_array_equal(one.transition_matrix_, other.transition_matrix_)
+
+
+def test_what_is_given_is_not_changed():
+    given = [a.copy() for a in (PROBA, NOISY, VERIFIED)]
+    model = quiet_fit(given[0], given[1], y_verified=given[2])
+    model.relabel(given[0], given[1], y_verified=given[2])
+    for before, after in zip((PROBA, NOISY, VERIFIED), given, strict=True):
+        np.testing.assert_array_equal(before, after)
+
+
+# ---------------------------------------------------------------------------- diagnoses
+def test_a_class_without_probability_or_verified_sample_is_named():
+    without = np.column_stack([PROBA[:, 0], PROBA[:, 1] + PROBA[:, 2], np.zeros(240)])
+    with pytest.warns(UserWarning, match=r"class \[2\] has probability 0"):
+        model = LabelNoiseModel().fit(without, NOISY, y_verified=VERIFIED)
+    assert "no_probability" in model.diagnostics_
+    model = quiet_fit(PROBA, NOISY, y_verified=np.where(VERIFIED == 2, -1, VERIFIED))
+    assert "missing_class" in model.diagnostics_
+    four = np.column_stack([PROBA, np.zeros(240)])
+    model = quiet_fit(four, NOISY, y_verified=VERIFIED, classes=[0, 1, 2, 3])
+    assert {"missing_class", "no_probability", "not_separated"} <= model.diagnostics_.keys()
+
+
+HONEST = {
+    "logistic": make_pipeline(StandardScaler(), LogisticRegression(max_iter=200)),
+    "forest": RandomForestClassifier(60, random_state=0),
+    "neighbours": KNeighborsClassifier(10),
+    "bayes": GaussianNB(var_smoothing=1e-2),
+}
+
+
+@cache
+def tables():
+    return {"digits": load_digits(return_X_y=True), "cancer": load_breast_cancer(return_X_y=True)}
+
+
+def with_classifier(classifier, table, rate, seed, in_sample=False, n_verified=100):
+    """A model of the probabilities of a classifier, of its training samples or out-of-sample; or of both."""
+    X, y = tables()[table]
+    noisy = flip_labels(y, pair_noise(len(np.unique(y)), rate), random_state=seed)
+    folds = StratifiedKFold(5, shuffle=True, random_state=seed)
+    verified = np.full(len(y), -1)
+    at = np.random.default_rng(seed).permutation(len(y))[:n_verified]
+    verified[at] = y[at]
+    if in_sample == "but for clean samples":
+        rest = verified < 0
+        classifier.fit(X[rest], noisy[rest])
+        clean = {"proba_clean": classifier.predict_proba(X[at]), "y_clean": y[at]}
+        return quiet_fit(classifier.predict_proba(X[rest]), noisy[rest], **clean)
+    if in_sample:
+        proba = classifier.fit(X, noisy).predict_proba(X)
+    else:
+        proba = cross_val_predict(classifier, X, noisy, cv=folds, method="predict_proba")
+    return quiet_fit(proba, noisy, y_verified=verified)
+
+
+@pytest.mark.parametrize("in_sample", [True, "but for clean samples"])
+@pytest.mark.parametrize("classifier", [KNeighborsClassifier(1), HONEST["forest"]], ids=["neighbour", "forest"])
+def test_memorised_labels_are_noticed(classifier, in_sample):
+    assert "memorised" in with_classifier(classifier, "digits", 0.4, 0, in_sample).diagnostics_
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 8))])
+@pytest.mark.parametrize("table", ["digits", "cancer"])
+def test_labels_that_were_not_memorised_give_no_alarm(table, seed):
+    for name, classifier in HONEST.items():
+        for rate in (0.0, 0.2, 0.4):
+            assert "memorised" not in with_classifier(classifier, table, rate, seed).diagnostics_, (name, rate)
+
+
+def test_error_bars_are_for_some_classes_alone(monkeypatch):
+    monkeypatch.setattr(_fit, "MOST_CLASSES", 2)
+    model = quiet_fit(PROBA, NOISY, y_verified=VERIFIED)
+    assert not hasattr(model, "transition_std_")
+    with pytest.raises(ValueError, match="3 classes"):
+        model.transition_interval()
+    assert "[" not in model.transition_summary()
+
+
+# ---------------------------------------------------------------------------- as an object
+def test_it_is_pickled_copied_and_shown():
+    model = fitted()
+    for same in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+        assert repr(same) == repr(model)
+        assert same.transition_summary() == model.transition_summary()
+        np.testing.assert_array_equal(same.posterior(PROBA, NOISY), model.posterior(PROBA, NOISY))
+    assert repr(LabelNoiseModel(prior=None, proba_of="true")).startswith("LabelNoiseModel(prior=None")
+
+
+def test_it_needs_numpy_and_scipy_alone():
+    code = """
+import sys
+import numpy as np
+from noisytransition import LabelNoiseModel
+rng = np.random.default_rng(0)
+proba, y = rng.dirichlet(np.ones(3), size=60), rng.integers(3, size=60)
+model = LabelNoiseModel(proba_of="true").fit(proba, y)
+model.find_label_issues(proba, y, as_frame=False), model.transition_summary()
+print([name for name in ("torch", "sklearn", "skorch", "pandas", "jinja2", "joblib") if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+# ---------------------------------------------------------------------------- labels that are no classes
+ABSTAINING = np.array([[0.63, 0.27, 0, 0.1], [0, 0.49, 0.21, 0.3], [0.12, 0, 0.28, 0.6]])
+LABELS = np.array(["ant", "bee", "cat", "unsure"])
+
+
+def abstaining(seed, n=1500, every=10, T=ABSTAINING):
+    """Exact posteriors, noisy labels of more kinds than there are classes, and some true labels; true labels of all."""
+    proba, y, _ = simulated(seed, T3, n=n)
+    noisy = (
+        (T[y].cumsum(axis=1) < np.random.default_rng(seed + 100).random((n, 1))).sum(axis=1).clip(max=T.shape[1] - 1)
+    )
+    verified = np.where(np.arange(n) % every == 0, NAMES[y].astype(object), None)
+    return proba, noisy, verified, y
+
+
+def test_T_has_a_column_for_each_label_that_is_no_class():
+    errors, covered, shares = [], [], []
+    for seed in range(6):
+        proba, noisy, verified, y = abstaining(seed)
+        model = quiet_fit(proba, LABELS[noisy], y_verified=verified, classes=LABELS)
+        assert model.classes_.tolist() == NAMES.tolist()
+        assert model.labels_.tolist() == LABELS.tolist()
+        assert model.diagnostics_ == {}
+        T, std = model.transition_matrix_, model.transition_std_
+        assert T.shape == std.shape == model.transition_counts_.shape == (3, 4)
+        errors.append(np.abs(T - ABSTAINING).sum() / 3)
+        low, high = model.transition_interval(0.9)
+        covered.append(((low <= ABSTAINING) & (high >= ABSTAINING))[ABSTAINING > 0].mean())
+        shares.append(np.abs(model.class_counts_ / model.class_counts_.sum() - np.bincount(y) / len(y)).sum())
+    assert np.mean(errors) < 0.1
+    assert np.mean(covered) > 0.8
+    assert np.mean(shares) < 0.05
+    assert "cat -> unsure 0.6" in model.transition_summary()
+
+
+def test_a_label_that_is_no_class_tells_of_the_true_one_by_Bayes_rule():
+    proba, noisy, verified, _ = abstaining(0)
+    model = quiet_fit(proba, LABELS[noisy], y_verified=verified, classes=LABELS)
+    of_true, T = model.calibrate(proba), model.transition_matrix_
+    joint = of_true * T.T[noisy]
+    posterior = model.posterior(proba, LABELS[noisy])
+    np.testing.assert_allclose(posterior, joint / joint.sum(axis=1, keepdims=True))
+    quality = model.label_quality(proba, LABELS[noisy])
+    np.testing.assert_array_equal(np.isnan(quality), noisy == 3)
+    assert not (noisy[model.find_label_issues(proba, LABELS[noisy], as_frame=False)] == 3).any()
+    found = model.relabel(proba, LABELS[noisy], threshold=0.9)
+    sure = posterior.max(axis=1) >= 0.9
+    np.testing.assert_array_equal(found[sure], NAMES[posterior.argmax(axis=1)[sure]])
+    np.testing.assert_array_equal(found[~sure], LABELS[noisy][~sure])
+    with pytest.raises(ValueError, match="classes"):
+        noise_report(model, proba, LABELS[noisy])
+
+
+def test_abstaining_at_random_changes_nothing_else():
+    """The same T, divided by the probability of a label, as without the samples that have none."""
+    T = np.hstack([0.6 * T3, np.full((3, 1), 0.4)])
+    proba, noisy, verified, _ = abstaining(0, n=3000, T=T)
+    kept = noisy < 3
+    of_all = quiet_fit(proba, LABELS[noisy], y_verified=verified, classes=LABELS)
+    of_some = quiet_fit(proba[kept], LABELS[noisy][kept], y_verified=verified[kept], classes=NAMES)
+    np.testing.assert_allclose(of_all.transition_matrix_[:, :3] / 0.6, of_some.transition_matrix_, atol=0.06)
+    np.testing.assert_allclose(of_all.transition_matrix_[:, 3], 0.4, atol=0.04)
+
+
+def test_labels_that_are_no_classes_are_no_true_labels():
+    proba, noisy, verified, _ = abstaining(0)
+    with pytest.raises(ValueError, match="unsure"):
+        quiet_fit(proba, LABELS[noisy], y_verified=[*LABELS[noisy][:-1], None], classes=LABELS)
+    with pytest.raises(ValueError, match="unsure"):  # they are to be named
+        quiet_fit(proba, LABELS[noisy], y_verified=verified, classes=NAMES)
+    with pytest.raises(ValueError, match="prior"):
+        quiet_fit(proba, LABELS[noisy], y_verified=verified, classes=LABELS, prior=T3)
+    quiet_fit(proba, LABELS[noisy], y_verified=verified, classes=LABELS, prior=["a", "a", "b"])

@@ -1,0 +1,246 @@
+"""Class shares and accuracies with intervals: slow references, properties, coverage, inputs without information."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import betaincinv
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_predict
+
+from noisytransition import LabelNoiseModel, flip_labels
+from noisytransition.noise_model._shares import Estimate, batch_shares, prediction_powered
+from noisytransition.transition import pair_noise
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+
+def table(n=1200, seed=0, shares=(0.5, 0.35, 0.15)):
+    """True and noisy labels of three classes, and out-of-fold probabilities."""
+    X, y = make_classification(n, n_features=6, n_informative=5, n_redundant=0, n_classes=3, weights=list(shares),
+                               class_sep=1.2, n_clusters_per_class=1, random_state=seed)  # fmt: skip
+    noisy = flip_labels(y, pair_noise(3, 0.3), random_state=seed)
+    return y, noisy, cross_val_predict(LogisticRegression(), X, noisy, method="predict_proba")
+
+
+def fitted(y, noisy, proba, rows, **parameters):
+    """Model with these samples verified."""
+    verified = np.full(len(y), -1)
+    verified[rows] = y[rows]
+    return LabelNoiseModel(**parameters).fit(proba, noisy, y_verified=verified)
+
+
+@pytest.fixture(scope="module")
+def model():
+    y, noisy, proba = table()
+    return fitted(y, noisy, proba, np.arange(150))
+
+
+def simulated(rng, n=1000, m=100):
+    """Probabilities of two properties, and truth drawn by them; the first m are verified."""
+    f = rng.beta(1, 1, size=(n, 2))
+    return f, (rng.random((n, 2)) < f).astype(float), m
+
+
+# ---------------------------------------------------------------------------- prediction-powered means
+def slow_mean(f, y, m, strata):
+    """The estimate stratum by stratum, with the best of 10,001 lambdas."""
+    grid, n, k = np.linspace(0, 1, 10_001), len(f), np.unique(strata)
+    found = []
+    for column in range(f.shape[1]):
+        best = None
+        for power in grid:
+            mean = variance = 0.0
+            for s in k:
+                of_all = f[strata == s, column]
+                own = np.flatnonzero(strata[:m] == s)
+                residual = y[own, column] - power * f[own, column]
+                size = len(of_all) / n
+                mean += size * (power * of_all.mean() + residual.mean())
+                variance += size**2 * (power**2 * of_all.var(ddof=1) / len(of_all) + residual.var(ddof=1) / len(own))
+            if best is None or variance < best[0]:
+                best = variance, mean
+        found.append(best[1])
+    return np.array(found)
+
+
+@pytest.mark.parametrize("n_strata", [1, 3])
+def test_the_mean_is_that_of_a_search_for_lambda(n_strata):
+    rng = np.random.default_rng(n_strata)
+    f, y, m = simulated(rng, 300, 60)
+    strata = rng.integers(n_strata, size=300)
+    pairs = [(strata[m:] == s, strata[:m] == s) for s in range(n_strata)]
+    found = prediction_powered(f[m:], f[:m], y[:m], pairs)
+    np.testing.assert_allclose(found.share, slow_mean(f, y, m, strata), atol=1e-4)
+
+
+@given(st.integers(0, 10_000), st.integers(5, 60), st.sampled_from([0.0, 0.01, 0.5, 1.0]), st.booleans())
+@settings(max_examples=60, deadline=None)
+def test_bounds_are_in_order_and_never_wider_than_verified_samples_alone(seed, m, share, weighted):
+    rng = np.random.default_rng(seed)
+    f = rng.random((300, 2))
+    y = (rng.random((300, 2)) < share).astype(float)
+    weights = rng.uniform(0.2, 5, size=m) if weighted else None
+    found = prediction_powered(f[m:], f[:m], y[:m], (), weights)
+    lower, upper = found.interval(0.9)
+    assert (lower >= 0).all()
+    assert (lower <= found.share).all()
+    assert (found.share <= upper).all()
+    assert (upper <= 1).all()
+    if not weighted:
+        assert (found.n_effective >= m).all()  # alone: m
+    assert (found.n_effective <= 300).all()
+
+
+def test_predictions_without_value_give_the_interval_of_verified_samples_alone():
+    y = (np.arange(50) < 20)[:, None].astype(float)
+    found = prediction_powered(np.zeros((950, 1)), np.zeros((50, 1)), y)
+    alone = betaincinv(20.5, 30.5, [0.05, 0.95])
+    np.testing.assert_allclose(np.ravel(found.interval(0.9)), alone)
+
+
+@pytest.mark.parametrize("how", ["random", "by label"])
+def test_coverage_is_nominal(how):
+    """The estimate is unbiased also if samples are drawn by an informative label, unlike the unstratified mean."""
+    rng, covered = np.random.default_rng(0), []
+    for _ in range(400):
+        f, y, m = simulated(rng, 1000, 120)
+        strata = (f[:, 0] > 0.7).astype(int)
+        rows = rng.permutation(1000)
+        if how == "by label":
+            rows = np.concatenate([rng.permutation(np.flatnonzero(strata == s))[: m // 2] for s in (0, 1)])
+            rows = np.concatenate([rows, np.setdiff1d(np.arange(1000), rows)])
+        f, y, strata = f[rows], y[rows], strata[rows]
+        pairs = [(strata[m:] == s, strata[:m] == s) for s in (0, 1)]
+        lower, upper = prediction_powered(f[m:], f[:m], y[:m], pairs).interval(0.9)
+        covered.append((lower <= 0.5) & (upper >= 0.5))
+    assert 0.87 < np.mean(covered) < 0.94
+
+
+def test_a_share_of_nearly_none_reaches_0_and_one_of_all_reaches_1():
+    lower, upper = Estimate(np.array([1e-4, 1 - 1e-4]), np.array([100.0, 100.0])).interval(0.9)
+    assert lower[0] == 0 < upper[0]
+    assert lower[1] < upper[1] == 1
+
+
+def test_weighted_samples_of_one_outcome_give_numbers():
+    weights = np.random.default_rng(0).uniform(0.1, 3, size=80)
+    found = prediction_powered(np.full((900, 1), 0.99), np.full((80, 1), 0.99), np.ones((80, 1)), (), weights)
+    lower, upper = found.interval(0.9)
+    assert 0.9 < lower[0] < upper[0] == 1
+
+
+# ---------------------------------------------------------------------------- of a model
+def test_class_shares_are_a_table_of_the_classes(model):
+    y, _, _ = table()
+    shares = model.class_shares()
+    assert list(shares) == ["share", "lower", "upper"]
+    assert shares.index.tolist() == [0, 1, 2]
+    assert shares.share.sum() == pytest.approx(1, abs=1e-6)
+    assert np.abs(shares.share - np.bincount(y) / len(y)).max() < 0.05
+    wider = model.class_shares(0.99)
+    assert ((wider.upper - wider.lower) > (shares.upper - shares.lower)).all()
+
+
+def test_intervals_are_narrower_than_those_of_verified_samples_alone(model):
+    shares, k = model.class_shares(), np.bincount(model.held_out_.clean)
+    alone = betaincinv(k + 0.5, k.sum() - k + 0.5, 0.95) - betaincinv(k + 0.5, k.sum() - k + 0.5, 0.05)
+    assert ((shares.upper - shares.lower) < alone).all()
+
+
+@pytest.mark.parametrize("of", ["classifier", "labels"])
+def test_accuracies_hold_the_truth(model, of):
+    y, noisy, proba = table()
+    right = noisy == y if of == "labels" else model.calibrate(proba).argmax(axis=1) == y
+    found = model.accuracy_interval(0.99, of=of)
+    assert found.lower < right.mean() < found.upper
+    assert found.lower < found.estimate < found.upper
+
+
+def test_bad_arguments_are_named(model):
+    _, noisy, proba = table()
+    with pytest.raises(ValueError, match="level"):
+        model.class_shares(1.5)
+    with pytest.raises(ValueError, match="of="):
+        model.accuracy_interval(of="people")
+    with pytest.raises(ValueError, match="proba"):
+        model.class_shares(y_noisy=noisy)
+    with pytest.raises(ValueError, match="label"):
+        model.class_shares(proba=proba, y_noisy=np.full(len(proba), 7))
+
+
+def test_models_that_tell_no_shares_are_refused():
+    y, noisy, proba = table()
+    with pytest.raises(ValueError, match="verified"):
+        LabelNoiseModel.from_transition_matrix(np.eye(3)).class_shares()
+    by_class = np.concatenate([np.flatnonzero(y == k)[:40] for k in range(3)])
+    with pytest.raises(ValueError, match="stratified"):
+        fitted(y, noisy, proba, by_class, meta_sampling="stratified").class_shares()
+
+
+def test_classes_that_were_not_verified_are_warned_of_unless_they_are_rare():
+    y, noisy, proba = table()
+    without = np.flatnonzero(y < 2)
+    with pytest.warns(UserWarning, match="although several were expected"):
+        fitted(y, noisy, proba, without[:150]).class_shares()
+    few = fitted(y, noisy, proba, without[:15])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        few.class_shares()
+
+
+def test_a_class_without_verified_samples_has_a_share_and_none_in_a_batch():
+    y, noisy, proba = table()
+    model = fitted(y, noisy, proba, np.flatnonzero(y < 2)[:80])
+    shares = model.class_shares()
+    assert np.isfinite(shares.to_numpy()).all()
+    with pytest.raises(ValueError, match="each class"):
+        model.class_shares(proba=proba)
+
+
+def test_labels_of_the_batch_need_verified_samples_with_labels():
+    y, noisy, proba = table()
+    model = LabelNoiseModel().fit(proba[150:], noisy[150:], proba_clean=proba[:150], y_clean=y[:150])
+    assert np.isfinite(model.class_shares().to_numpy()).all()
+    assert np.isfinite(model.class_shares(proba=proba).to_numpy()).all()
+    for call in (
+        lambda: model.class_shares(proba=proba, y_noisy=noisy),
+        lambda: model.accuracy_interval(of="labels"),
+    ):
+        with pytest.raises(ValueError, match="noisy label"):
+            call()
+
+
+# ---------------------------------------------------------------------------- another batch
+@given(st.integers(0, 1000))
+@settings(max_examples=20, deadline=None)
+def test_shares_of_a_batch_are_the_most_likely_ones(seed):
+    """No other shares on a grid are more likely."""
+    rng = np.random.default_rng(seed)
+    proba, prior = rng.dirichlet(np.ones(2) * 0.5, size=200), np.array([0.3, 0.7])
+    grid = np.linspace(0.001, 0.999, 999)
+    likelihood = [np.log(proba / prior @ np.array([p, 1 - p])).sum() for p in grid]
+    assert batch_shares(proba, prior)[0] == pytest.approx(grid[np.argmax(likelihood)], abs=0.003)
+
+
+@pytest.mark.parametrize("with_labels", [False, True])
+def test_shares_of_a_batch_with_other_shares_are_found(model, with_labels):
+    y, noisy, proba = table()
+    rng = np.random.default_rng(0)
+    rows = rng.choice(len(y), 800, p=(w := np.array([0.3, 0.6, 2.5])[y]) / w.sum())
+    shares = model.class_shares(0.99, proba=proba[rows], y_noisy=noisy[rows] if with_labels else None)
+    truth = np.bincount(y[rows]) / 800
+    assert ((shares.lower <= truth) & (truth <= shares.upper)).all()
+    assert np.abs(truth - np.bincount(y) / len(y)).max() > 0.2  # unlike those of the fit
+    assert shares.share.sum() == pytest.approx(1, abs=0.02)
+
+
+def test_a_batch_of_one_class_gives_numbers(model):
+    _, _, proba = table()
+    rows = np.argsort(-proba[:, 0])[:50]
+    shares = model.class_shares(proba=proba[rows])
+    assert np.isfinite(shares.to_numpy()).all()
+    assert shares.share[0] > 0.8

@@ -1,0 +1,235 @@
+"""Which samples to verify next: draws with known probabilities; and how many, for a width."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_predict
+
+from noisytransition import LabelNoiseModel, flip_labels
+from noisytransition.noise_model._suggest import (
+    TARGETS,
+    draw_sizes,
+    draw_systematically,
+    inclusion_probabilities,
+)
+
+T = np.array([[0.9, 0.1, 0.0], [0.2, 0.7, 0.1], [0.0, 0.2, 0.8]])
+
+
+def samples(seed, n=2000):
+    """Probabilities, true labels and noisy ones, of three classes that overlap."""
+    rng = np.random.default_rng(seed)
+    y = rng.choice(3, n, p=[0.5, 0.3, 0.2])
+    X = np.random.default_rng(4).normal(size=(3, 5))[y] * 0.7 + rng.normal(size=(n, 5))
+    noisy = flip_labels(y, T, random_state=seed + 500)
+    return cross_val_predict(LogisticRegression(), X, noisy, method="predict_proba"), y, noisy
+
+
+def fitted(proba, y, noisy, rows, probability=None):
+    verified = np.full(len(y), -1)
+    verified[rows] = y[rows]
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="T may be wrong")
+        return LabelNoiseModel().fit(proba, noisy, y_verified=verified, verified_probability=probability)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return fitted(*samples(0), np.arange(100))
+
+
+# ---------------------------------------------------------------------------- draws
+@given(st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=30), st.integers(1, 30), st.integers(0, 99))
+@settings(max_examples=100, deadline=None)
+def test_a_draw_has_its_size_and_probabilities_are_proportional_until_they_are_1(sizes, n, seed):
+    sizes, n = np.array(sizes), min(n, len(sizes))
+    found = inclusion_probabilities(sizes, n)
+    assert found.sum() == pytest.approx(n)
+    assert (found <= 1 + 1e-12).all()
+    assert (found > 0).all()
+    ratio = found / sizes
+    assert np.ptp(ratio[found < 1]) <= 1e-9 * ratio.max() if (found < 1).any() else True
+    assert (sizes[found == 1].min(initial=np.inf) >= sizes[found < 1].max(initial=0) * (1 - 1e-9)).all()
+    chosen = draw_systematically(found, np.random.default_rng(seed))
+    assert len(chosen) == len(set(chosen.tolist())) == n
+    assert set(np.flatnonzero(found == 1)) <= set(chosen.tolist())
+
+
+def test_each_sample_is_drawn_as_often_as_its_probability_says():
+    probability, rng = inclusion_probabilities(np.array([1, 1, 2, 3, 5, 20.0]), 3), np.random.default_rng(0)
+    n = np.bincount(np.concatenate([draw_systematically(probability, rng) for _ in range(5000)]), minlength=6)
+    np.testing.assert_allclose(n / 5000, probability, atol=0.025)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_suggested_samples_are_drawn_as_often_as_their_probability_says(model, target):
+    n, left, rng = 150, 1900, np.random.default_rng(1)
+    expected = inclusion_probabilities(draw_sizes(model, target), n)
+    drawn = np.zeros(left)
+    for _ in range(400):
+        rows = model.suggest_rows(n, target, random_state=rng)
+        assert rows.position.min() >= 100  # the first hundred are verified
+        assert rows.position.is_unique
+        np.testing.assert_allclose(rows.probability, expected[rows.position - 100] * left / n)
+        drawn[rows.position - 100] += 1
+    errors = (drawn / 400 - expected) / np.sqrt(expected * (1 - expected) / 400)
+    assert np.abs(errors).max() < 5
+    assert errors.std() < 1.15
+    assert expected.min() * left / n > 0.45  # half of the draw is at random
+    assert expected.max() * left / n > 1.5
+
+
+def test_a_draw_follows_from_random_state_and_all_samples_are_drawn_for_certain(model):
+    first, again = (model.suggest_rows(20, random_state=3) for _ in range(2))
+    assert first.equals(again)
+    assert not first.equals(model.suggest_rows(20, random_state=4))
+    whole = model.suggest_rows(1900, random_state=0)
+    assert sorted(whole.position) == list(range(100, 2000))
+    np.testing.assert_allclose(whole.probability, 1)
+
+
+def test_samples_are_sought_where_what_is_asked_is_open(model):
+    proba, _, noisy = samples(0)
+    open_rows = 1 - model.posterior(proba, noisy).max(axis=1)
+    rows = model.suggest_rows(200, "shares", random_state=0).position
+    assert open_rows[rows].mean() > 1.3 * open_rows[100:].mean()
+
+
+@pytest.mark.slow
+def test_shares_and_accuracy_stay_unbiased_over_waves():
+    found = []
+    for seed in range(40):
+        proba, y, noisy = samples(seed)
+        rng = np.random.default_rng(seed + 1000)
+        rows, probability = rng.choice(len(y), 60, replace=False), np.full(len(y), np.nan)
+        now = fitted(proba, y, noisy, rows)
+        for target in ("shares", "accuracy"):
+            more = now.suggest_rows(80, target, random_state=rng)
+            probability[more.position] = more.probability
+            rows = np.append(rows, more.position)
+            now = fitted(proba, y, noisy, rows, probability)
+        labels = now.accuracy_interval(of="labels")
+        truth, shares = (y == noisy).mean(), now.class_shares()
+        errors = shares.share - np.bincount(y) / len(y)
+        inside = labels.lower <= truth <= labels.upper
+        found.append([labels.estimate - truth, (y == noisy)[rows].mean() - truth, *errors, inside])
+    errors = np.array(found)
+    bias, deviation = errors.mean(axis=0), errors.std(axis=0) / np.sqrt(len(errors))
+    assert (np.abs(bias) < 3 * deviation + 0.002)[[0, 2, 3, 4]].all()
+    assert bias[1] < -0.03  # without weights
+    assert errors[:, -1].mean() > 0.8
+
+
+# ---------------------------------------------------------------------------- plans
+@pytest.mark.parametrize("target", ["shares", "accuracy"])
+def test_a_plan_of_shares_by_trial(model, target):
+    """Slow twin: the smallest number of samples at which the formula gives the width."""
+    width, level, z = 0.03, 0.9, 1.6448536
+    found = model.plan(target, width, level).table
+    assert np.isfinite(found.to_numpy(float)).all()
+    variance = model.posterior_of_fit()
+    if target == "accuracy":
+        proba, _, _ = samples(0)
+        variance = variance[np.arange(1900), model.calibrate(proba)[100:].argmax(axis=1)][:, None]
+    variance = variance * (1 - variance)
+    size = draw_sizes(model, target)
+    gain = (variance * size.mean() / size[:, None]).mean(axis=0) / variance.mean(axis=0)
+    for of_row, g in zip(found.itertuples(), gain, strict=True):
+        least = of_row.estimate * (1 - of_row.estimate) / 2000
+        R = max((of_row.half_width / z) ** 2 - least, 0) * 100
+        tried = np.arange(1901)
+        wide = z * np.sqrt(least + R * (100 + g * tried) / (100 + tried) ** 2)
+        expected = tried[wide <= width].min(initial=1900)
+        assert abs(of_row.n_to_verify - expected) <= 1
+
+
+def test_wider_is_cheaper_and_words_say_how_many(model):
+    for target in TARGETS:
+        plans = [model.plan(target, width) for width in (0.025, 0.03, 0.05, 0.3)]
+        n = [plan.n_rows for plan in plans]
+        assert n == sorted(n, reverse=True)
+        assert n[0] > 0 == n[-1]
+        assert str(n[0]) in str(plans[0])
+        assert "known" in str(plans[-1])
+        assert plans[0].words == str(plans[0])
+
+
+def test_a_plan_of_rates_needs_no_samples_but_a_matrix():
+    given_T = LabelNoiseModel.from_transition_matrix([[0.9, 0.1], [0.3, 0.7]], ["a", "b"], class_counts=[500, 50])
+    plan = given_T.plan(width=0.05)
+    assert plan.table.n_to_verify.tolist() == [98, 228]  # z^2 r (1 - r) / 0.05^2
+    assert plan.n_rows == 326
+    assert "samples exist of class ['b']" in str(plan)
+    for ask in (lambda: given_T.plan("shares"), lambda: given_T.suggest_rows(5), given_T.posterior_of_fit):
+        with pytest.raises(ValueError, match="Call fit"):
+            ask()
+
+
+def test_a_width_that_all_samples_do_not_give_is_said(model):
+    plan = model.plan("shares", 0.01)
+    assert plan.n_rows == 1900
+    assert "if all samples are verified" in str(plan)
+    assert "verify about" not in str(plan)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", ["shares", "accuracy"])
+def test_planned_samples_give_the_width(target):
+    widths = []
+    for seed in range(8):
+        proba, y, noisy = samples(seed)
+        rows = np.random.default_rng(seed).choice(len(y), 100, replace=False)
+        now = fitted(proba, y, noisy, rows)
+        more = now.suggest_rows(max(now.plan(target, 0.03).n_rows, 1), target, random_state=seed)
+        probability = np.ones(len(y))
+        probability[more.position] = more.probability
+        now = fitted(proba, y, noisy, np.append(rows, more.position), probability)
+        widths.append(now.plan(target, 0.03).table.half_width.max())
+    assert 0.024 < np.mean(widths) < 0.034
+
+
+# ---------------------------------------------------------------------------- bad input
+@pytest.mark.parametrize(
+    ("call", "match"),
+    [
+        (lambda m: m.suggest_rows(0), "n"),
+        (lambda m: m.suggest_rows(1901), "1900"),
+        (lambda m: m.suggest_rows(2.5), "n"),
+        (lambda m: m.suggest_rows(5, "T"), "target"),
+        (lambda m: m.suggest_rows(5, random_state="seed"), "random_state"),
+        (lambda m: m.plan("T"), "target"),
+        (lambda m: m.plan("shares", 0), "width"),
+        (lambda m: m.plan("shares", 0.5), "width"),
+        (lambda m: m.plan("shares", np.nan), "width"),
+        (lambda m: m.plan("shares", "narrow"), "width"),
+        (lambda m: m.plan("shares", 0.05, 1.0), "level"),
+    ],
+)
+def test_bad_input(model, call, match):
+    with pytest.raises((ValueError, TypeError), match=match):
+        call(model)
+
+
+def test_samples_that_were_drawn_class_by_class_are_refused():
+    proba, y, noisy = samples(0)
+    verified = np.where(np.arange(len(y)) < 100, y, -1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        stratified = LabelNoiseModel(meta_sampling="stratified").fit(proba, noisy, y_verified=verified)
+    with pytest.raises(ValueError, match="stratified"):
+        stratified.suggest_rows(10)
+
+
+def test_without_any_verified_sample_rows_are_suggested_for_all_targets():
+    proba, _, noisy = samples(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        alone = LabelNoiseModel(proba_of="noisy").fit(proba, noisy)
+    for target in TARGETS:
+        rows = alone.suggest_rows(30, target, random_state=0)
+        assert np.isfinite(rows.probability).all()
+        assert len(rows) == 30
