@@ -15,10 +15,11 @@ import os
 import numpy as np
 import torch
 import torch.distributed as dist
+from data_parallel import data_parallel
 from sklearn.datasets import load_digits
 from torch import nn
 
-from noisytransition import MetaTransitionClassifier, data_parallel, flip_labels, transition_error
+from noisytransition import MetaTransitionClassifier, flip_labels, transition_error
 from noisytransition.transition import digits_noise
 
 

@@ -31,7 +31,6 @@ __all__ = [
     "compare",
     "confusion_transition_matrix",
     "count_transition_matrix",
-    "data_parallel",
     "em_transition_matrix",
     "flip_labels",
     "gold_transition_matrix",

@@ -52,7 +52,7 @@ ALLOWED = {
     | {"selection", "data", "fitting", "base", "labels", "likelihood", "noise_model"},
     "model_selection": {"sklearn", "data", "labels", "transition"},
     "comparison": {"sklearn", "joblib", "scipy", "pandas", "methods", "datasets", "transition", "labels"},
-    "datasets": {"torch", "torchvision", "transition", "labels"},
+    "datasets": {"torch", "transition", "labels"},
     "plotting": {"sklearn", "matplotlib", "transition", "model_selection", "labels"},
     "_show_versions": {"torch", "threadpoolctl"},
     "__init__": {"methods", "comparison", "datasets", "nets", "model_selection", "plotting", "transition"}

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from two_processes import SIZE, TOGETHER, fits, fitted, results, started
 
-from noisytransition import EMTransitionClassifier, data_parallel
+from examples.data_parallel import data_parallel
+from noisytransition import EMTransitionClassifier
 
 # the two processes are started once
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("two processes")]

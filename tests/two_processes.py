@@ -17,13 +17,8 @@ from torch import nn
 from torch.multiprocessing import start_processes
 from training import StopAfter
 
-from noisytransition import (
-    CrossEntropyClassifier,
-    FineTuningClassifier,
-    MetaTransitionClassifier,
-    data_parallel,
-    flip_labels,
-)
+from examples.data_parallel import data_parallel
+from noisytransition import CrossEntropyClassifier, FineTuningClassifier, MetaTransitionClassifier, flip_labels
 from noisytransition.methods import METHODS
 from noisytransition.transition import pair_noise
 

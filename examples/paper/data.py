@@ -12,12 +12,12 @@ from sklearn.model_selection import train_test_split
 from torch import nn
 from torch.utils.data import Dataset, Subset
 
+from examples.cifar import load_cifar10, load_cifar10n, load_cifar100
 from examples.paper.clothing1m import label_pairs, load_clothing1m
 from examples.paper.features import read_json
 from examples.paper.image_sets import from_arrays_or, load_tiny_imagenet
 from examples.paper.tables import N_CLASSES, SCALES, noise_matrix
 from noisytransition import CrossEntropyClassifier
-from noisytransition.datasets import load_cifar10, load_cifar10n, load_cifar100
 from noisytransition.transition import count_transition_matrix
 
 # noises that use human labels: the labels themselves, or labels redrawn with their T

@@ -1,6 +1,6 @@
-"""Readers of data sets that the library does not read: image files, and arrays.
+"""Readers of data sets: image files, and arrays.
 
-The library reads the original files of CIFAR; `load_npy` reads it from four arrays.
+`examples/cifar.py` reads the original files of CIFAR; `load_npy` reads it from four arrays.
 """
 
 from collections import Counter

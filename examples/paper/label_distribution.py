@@ -22,13 +22,13 @@ from torch import nn
 from torchvision.transforms.v2 import functional as vision
 
 from examples.benchmarks.shared import markdown, read_rows, run_all, spread, write_csv
+from examples.cifar import load_cifar10h
 from examples.paper.data import LOADERS, Places, folder_of, load, moments
 from examples.paper.features import EfficientNetLite, extract, scaled
 from examples.paper.image_sets import load_cifar10_1, load_cinic10_test
 from examples.paper.run import RESULTS, data_of, fitted, matching
 from examples.paper.study import options, write_page
 from examples.paper.tables import TRUE_T, cells
-from noisytransition.datasets import load_cifar10h
 
 NOISES = {"asymmetric 0.4": "cifar10", "worse": "cifar10n"}
 NAMES = ("cross-entropy", "fine-tuning", "MW-Net", "GLC", "meta-transition", "EM", TRUE_T)

@@ -88,8 +88,8 @@ def make_noisy_data(
     y, y_test : array-like of int
         True labels in 0..c-1.
     noise : array-like of shape (c, c) or (n,), optional
-        Transition matrix, such as ``symmetric_noise(10, 0.4)``, or a noisy label for each training sample, such as
-        ``load_cifar10n(path, "worse")``. Default: no noise.
+        Transition matrix, such as ``symmetric_noise(10, 0.4)``, or a noisy label for each training sample. Default: no
+        noise.
     n_meta : int, default=1000
         Number of clean samples. It does not affect the noisy labels.
     n_noisy : int, optional

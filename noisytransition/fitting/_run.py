@@ -242,5 +242,5 @@ def torch_as_it_was() -> Iterator[None]:
         torch.set_num_threads(n_threads)
 
 
-#: class of the runs in `fit`; `data_parallel` replaces it
+#: class of the runs in `fit`; examples/data_parallel.py replaces it
 RUN_CLASS: ContextVar[type[Run]] = ContextVar("RUN_CLASS", default=Run)

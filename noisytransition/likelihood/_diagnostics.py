@@ -148,11 +148,6 @@ def _not_one_T(fit: NoiseFit) -> str:
     )
 
 
-def _half_width(bars: TransitionUncertainty) -> NDArray[np.float64]:
-    low, high = bars.interval(0.9)
-    return (high - low) / 2
-
-
 def _under_trained(held_out: HeldOut, weights: NDArray) -> str:
     """The loss of held-out clean samples was high at the end, and still decreasing."""
     candidates, y = held_out.candidates, held_out.clean
@@ -200,7 +195,8 @@ def _memorised(fit: NoiseFit) -> str:
 def _not_separated(bars: TransitionUncertainty | None, classes: NDArray) -> str:
     if bars is None:
         return ""
-    wide = np.diag(_half_width(bars)) > _WIDE
+    low, high = bars.interval(0.9)
+    wide = np.diag(high - low) / 2 > _WIDE
     if not wide.any():
         return ""
     return f"the error bars of T are wide for class {shortened(classes[wide])}; verify more samples"

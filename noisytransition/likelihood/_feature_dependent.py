@@ -61,17 +61,15 @@ def fit_feature_dependent_noise(
     likely: only pairs of true and noisy label can detect such noise.
 
     Return None unless the log of the Bayes factor against one T, by Schwarz's criterion, is above 3, the clean samples
-    are at least as likely, since T may differ between samples in other ways, and the classifier is informative. If a
-    clean sample has the weight w, the noisy ones count as 1 / w samples each (coarsened likelihood). Also return None
-    with a class that has probability 0 in all samples.
+    are at least as likely, since T may differ between samples in other ways, and the classifier is informative. Also
+    return None with a class that has probability 0 in all samples.
 
     Parameters are as in `em_transition_matrix`, as valid arrays; `meta_offset` as in `CalibratedLikelihood`. `one_T` is
     the result of `em_transition_matrix` with the same arguments.
 
     References
     ----------
-    Schwarz, "Estimating the Dimension of a Model", 1978. Kass, Raftery, "Bayes Factors", 1995. Miller, Dunson, "Robust
-    Bayesian Inference via Coarsening", JASA 2019.
+    Schwarz, "Estimating the Dimension of a Model", 1978. Kass, Raftery, "Bayes Factors", 1995.
     """
     none = np.zeros_like(init)
     likelihood = CalibratedLikelihood(proba, y, proba_meta, y_meta, none, meta_weight, meta_offset)
@@ -86,9 +84,8 @@ def fit_feature_dependent_noise(
     gain = log_likelihood - unshrunk.log_likelihood
     if prior is not None:  # the one T may owe its evidence to a strong prior
         gain -= max(0.0, one_T.log_evidence - prior_at_maximum(prior, unshrunk)[2])
-    influence = 1 / np.mean(meta_weight)
-    evidence = influence * gain - np.log(influence * len(y)) / 2
-    maps = one_T.calibration, likelihood.calibration(x[:-1])
+    evidence = gain - np.log(len(y)) / 2
+    maps = unshrunk.calibration, likelihood.calibration(x[:-1])
     before, after = (log_scores(f, proba_meta, y_meta, meta_offset).sum() for f in maps)
     is_informative = -before < _MOST_LOSS * len(y_meta) * np.log(len(init))
     if evidence <= EVIDENCE or after < before or not is_informative:

@@ -23,7 +23,8 @@ from ._uncertainty import MOST_CLASSES, TransitionUncertainty, leave_one_out_sco
 #: clean samples (generated data of examples/benchmarks/em_transition.py, seeds 0 to 2: accuracy 0.741 instead of 0.749)
 LARGEST_WEIGHT = 20.0
 # The influence of the noisy labels: a clean sample has one of these powers of n / n_meta as weight. Five powers give
-# the same error of T as three (design half of examples/benchmarks/zoo: 0.115)
+# the same error of T as three (design half of examples/benchmarks/zoo). Feature-dependent noise has the second: at the
+# first, where the calibration overfits few clean samples, it is detected in data without noise
 _POWERS = (1.0, 0.5, 0.0)
 
 
@@ -106,19 +107,27 @@ def fit_noise(held_out: HeldOut, start: NDArray, prior: Prior, *, stratified: bo
     log_evidence = np.array([maximum.log_evidence for maximum in maxima])
     k = int(log_evidence.argmax())
     best = held_out.candidates[k]
-    conflict = 0.0
-    if labels.most > 1 and len(start) <= MOST_CLASSES_WITH_MATRIX:
-        weight, one_T, conflict = labels.by_influence(best, maxima[k])
-    else:
-        weight, one_T = labels.most, maxima[k].finish()
-    T = one_T.transition_matrix
+    path = labels.by_influence(maxima[k])
+    scores = [0.0]
+    if len(path) > 1:
+        scores = [labels.score(best, maximum, power) for maximum, power in zip(path, _POWERS, strict=True)]
+    one_T = path[int(np.argmax(scores))].finish()
     fit = NoiseFit(
-        held_out, best, log_evidence, offset, one_T, one_T.calibration, OneT(T), T, one_T.counts, conflict=conflict
+        held_out,
+        best,
+        log_evidence,
+        offset,
+        one_T,
+        one_T.calibration,
+        OneT(one_T.transition_matrix),
+        one_T.transition_matrix,
+        one_T.counts,
+        conflict=max(scores) - scores[-1],
     )
     if held_out.pairs.any():
         return _by_pairs(fit)
     if len(held_out.clean) and len(start) <= MOST_CLASSES_WITH_MATRIX:
-        return _by_features(fit, labels, weight)
+        return _by_features(fit, labels, path[len(path) // 2].log_evidence)
     return fit
 
 
@@ -153,19 +162,18 @@ class _Labels:
             self.offset,
         )
 
-    def by_influence(self, best: Candidate, first: FirstMaximum) -> tuple[float, EMResult, float]:
-        """Weight of a clean sample that predicts clean samples best, its T, and the gain over weight 1.
+    def by_influence(self, first: FirstMaximum) -> list[FirstMaximum]:
+        """Maxima by decreasing weight of a clean sample, from this one on.
 
         If one T holds, weight 1 is the most precise. Otherwise, the many noisy labels mislead the calibration.
         """
-        weights, maxima = [self.most**power for power in _POWERS], [first]
-        for weight in weights[1:]:
-            maxima.append(maxima[-1].with_weights(self.weights(weight)))
-        scores = [self._score(best, *pair) for pair in zip(maxima, weights, strict=True)]
-        k = int(np.argmax(scores))
-        return weights[k], maxima[k].finish(), scores[k] - scores[-1]
+        path = [first]
+        if self.most > 1 and len(self.start) <= MOST_CLASSES_WITH_MATRIX:
+            for power in _POWERS[1:]:
+                path.append(path[-1].with_weights(self.weights(self.most**power)))
+        return path
 
-    def _score(self, best: Candidate, maximum: FirstMaximum, weight: float) -> float:
+    def score(self, best: Candidate, maximum: FirstMaximum, power: float) -> float:
         """Leave-one-out log-score of the clean samples."""
         of, calibration = self.held_out, maximum.found.calibration
         assert calibration is not None  # there are clean samples
@@ -175,7 +183,7 @@ class _Labels:
             maximum.found.transition_matrix,
             shift_class_prior(calibration(best.proba_meta), self.offset),
             of.clean,
-            self.weights(weight),
+            self.weights(self.most**power),
             maximum.pseudo_counts,
         )
         return float(scores.sum())
@@ -204,17 +212,17 @@ def _by_pairs(fit: NoiseFit) -> NoiseFit:
     return fit._replace(channel=channel, transition_matrix=T, counts=counts, is_one_T=False)
 
 
-def _by_features(fit: NoiseFit, labels: _Labels, weight: float) -> NoiseFit:
+def _by_features(fit: NoiseFit, labels: _Labels, log_evidence: float) -> NoiseFit:
     """Estimate T under feature-dependent noise, if the labels contradict one T."""
     found = fit_feature_dependent_noise(
         fit.best.proba.astype(np.float64),
         fit.held_out.noisy,
         fit.best.proba_meta.astype(np.float64),
         fit.held_out.clean,
-        one_T=fit.one_T,
+        one_T=fit.one_T._replace(log_evidence=log_evidence),
         init=labels.start,
         prior=labels.prior,
-        meta_weight=labels.weights(weight),
+        meta_weight=labels.weights(labels.most ** _POWERS[1]),
         meta_offset=fit.offset,
     )
     if found is None:
@@ -238,13 +246,16 @@ def with_error_bars(fit: NoiseFit) -> tuple[NoiseFit, TransitionUncertainty | No
     bars = transition_uncertainty(
         proba, of.noisy, fit.one_T.transition_matrix, proba_meta=of_clean, counts=of.scaled_pairs
     )
-    if fit.is_one_T or not of.pairs.any():
-        return fit, bars.around(T)
-    bars = TransitionUncertainty(T, T, bars.std, bars.std)
-    if not fit.offset.any():  # else pairs do not represent the samples with their given label
-        bars = _rectified(fit, bars)
-    T = bars.transition_matrix
-    return fit._replace(transition_matrix=T, counts=fit.counts.sum(axis=1, keepdims=True) * T), bars
+    if fit.is_one_T:
+        return fit, bars
+    if of.pairs.any():
+        bars = TransitionUncertainty(T, T, bars.std, bars.std)
+        if not fit.offset.any():  # else pairs do not represent the samples with their given label
+            bars = _rectified(fit, bars)
+        T = bars.transition_matrix
+        return fit._replace(transition_matrix=T, counts=fit.counts.sum(axis=1, keepdims=True) * T), bars
+    std = np.hypot(bars.std, T - bars.transition_matrix)
+    return fit, TransitionUncertainty(T, T, std, std)
 
 
 def _rectified(fit: NoiseFit, model: TransitionUncertainty) -> TransitionUncertainty:

@@ -20,8 +20,6 @@ MOST_CLASSES = 50
 _CHUNK = 4096
 # precision of the prior of an entry of T: a standard error of 0.5 without data
 _PRIOR_PRECISION = 4.0
-# entries that differ by less are equal up to rounding in single precision
-_ROUNDING = 1e-6
 # lowest location of an entry truncated at 0, in scales below 0: beyond, the tail probability underflows
 _MAX_DEPTH = 30.0
 # an entry is fixed at 0 if its location is this many scales below 0; 1 and 6 give nearly the same widths and coverage
@@ -45,15 +43,12 @@ class TransitionUncertainty(NamedTuple):
         Standard deviation of the normal distribution, before truncation.
     std : ndarray of shape (c, c)
         Standard errors.
-    others : tuple of TransitionUncertainty
-        Other estimates from the same samples; `interval` covers the intervals of all.
     """
 
     transition_matrix: NDArray[np.float64]
     location: NDArray[np.float64]
     scale: NDArray[np.float64]
     std: NDArray[np.float64]
-    others: tuple[TransitionUncertainty, ...] = ()
 
     def interval(self, level: float = 0.9) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Lower and upper bounds of every entry, each one-sided at ``(1 + level) / 2``.
@@ -65,33 +60,12 @@ class TransitionUncertainty(NamedTuple):
         low = np.maximum(T - z * self.scale, 0)
         # quantile of the truncated normal distribution
         above = self.location - self.scale * special.ndtri((1 - share) * special.ndtr(self.location / self.scale))
-        high = np.minimum(np.where(_largest_of_rows(T), T + z * self.scale, np.maximum(above, T)), 1)
-        lows, highs = zip((low, high), *(bars.interval(level) for bars in self.others), strict=True)
-        return np.min(lows, axis=0), np.max(highs, axis=0)
-
-    def around(self, T: NDArray[np.float64]) -> TransitionUncertainty:
-        """Error bars of a revised T: with the same widths around it, and covering these."""
-        same = np.abs(T - self.transition_matrix) <= _ROUNDING
-        if same.all():
-            return self._replace(transition_matrix=T)
-        location = np.where(same, self.location, T)
-        return TransitionUncertainty(T, location, self.scale, self.std).merge(self)
+        high = np.where(_largest_of_rows(T), T + z * self.scale, np.maximum(above, T))
+        return low, np.minimum(high, 1)
 
     def of_classes(self, c: int) -> TransitionUncertainty:
         """Error bars of the first rows of T."""
-        others = tuple(bars.of_classes(c) for bars in self.others)
-        T, location, scale, std = (of[:c] for of in self[:4])
-        return TransitionUncertainty(T, location, scale, std, others)
-
-    def merge(self, *others: TransitionUncertainty) -> TransitionUncertainty:
-        """Error bars that cover the bars of other estimates from the same samples.
-
-        The variance is the mean over all estimates, around this one (Buckland, Burnham, Augustin, "Model Selection: An
-        Integral Part of Inference", 1997, with equal weights).
-        """
-        T = self.transition_matrix
-        variances = [bars.std**2 + (bars.transition_matrix - T) ** 2 for bars in (self, *others)]
-        return self._replace(std=np.sqrt(np.mean(variances, axis=0)), others=others)
+        return TransitionUncertainty._make(of[:c] for of in self)
 
 
 def transition_uncertainty(

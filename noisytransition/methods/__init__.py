@@ -2,7 +2,6 @@
 
 from ..base._classifier import NoisyLabelClassifier as NoisyLabelClassifier
 from ..base._noise_model_mixin import NoiseModelMixin as NoiseModelMixin
-from ..fitting._data_parallel import data_parallel as data_parallel
 from ..fitting._starts import keep_transition as keep_transition
 from ..fitting._starts import start_of_transition as start_of_transition
 from ._cross_entropy import CrossEntropyClassifier as CrossEntropyClassifier

@@ -26,6 +26,7 @@ from ..likelihood._fit import LARGEST_WEIGHT
 from ..likelihood._held_out import HeldOut, fine_tuning_helps, select_epochs
 from ..likelihood._shrinkage import Prior, check_prior
 from ..losses import GoldCorrectionLoss, SourcesLoss
+from ..nets import Rows
 from ..nets._checks import DivergenceError
 from ..noise_model import LabelNoiseModel
 from ..transition._estimation import normalise_rows
@@ -177,48 +178,61 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     def _fit(self, run: Run) -> None:
         short = ceil(run.params["max_epochs"] * _WARM_UP) if self.warm_up_epochs is None else self.warm_up_epochs
         start, warm_up = start_of_transition(run, self.transition_init, short)
-        weight: Any = self.meta_weight
-        if weight == "auto":
-            n, m = len(run.noisy), len(run.clean)
-            weight = max(min(_MOST_OF_CLASS * len(run.classes), n, LARGEST_WEIGHT * m) / m, 1.0) ** 0.5
+        weight = self._clean_weight(run)
+        loss = partial(GoldCorrectionLoss, start, weight)
         # a fine-tuned network would forget a class without clean samples
         fine_tuning = self.fine_tune and len(run.clean) >= _LEAST_CLEAN_ROWS and not classes_without_clean_rows(run)
-        loss = partial(GoldCorrectionLoss, start, weight)
         held_out, fine_tuned = cross_fit(run, loss, cv=self.cv, n_jobs=self.n_jobs, fine_tuning=fine_tuning)
         prior = in_class_order(self.transition_prior, run.classes)  # an array, which can be saved
         model = LabelNoiseModel(prior=prior, meta_sampling=self.meta_sampling)
         model.fit_candidates(held_out, run.classes, start, show=run.progress("transition matrix"))
         self._keep(model, held_out, start)
 
-        noisy, clean = run.noisy, run.clean
-        if self.meta_sampling == "stratified":  # batches then have the class prior of the noisy samples
-            clean = clean.with_columns(sample_weight=weights_of_clean_rows(model.class_offset_, clean.label))
-        # T of the noisy samples, without the verified ones
-        of_noisy = model.transition_counts_ - held_out.scaled_pairs
-        T = normalise_rows(np.maximum(of_noisy, 0) + _SMALLEST_COUNT * model.transition_matrix_)
+        T = _of_noisy_samples(model)
         chosen = select_epochs(held_out, model.best_candidate_, T)
         self.n_epochs_ = chosen.epochs
         # more epochs may help: continue from the warm-up; other networks would keep labels that it has memorised
         module = warm_up.plain_module_ if warm_up and chosen is held_out.candidates[-1] else None
-        final: Any = GoldCorrectionLoss(T, weight)
-        if run.sources is not None:
-            likelihood: Any = model._likelihood_of_fit(noisy.positions)
-            final = SourcesLoss(likelihood, weight)
-            noisy, clean = noisy.with_columns(row=np.arange(len(noisy))), clean.with_columns(row=0)
-        self.net_ = train_on_both(run, "em", noisy, clean, loss=final, module=module, max_epochs=self.n_epochs_)
+        noisy, clean, loss = self._last_training(run, model, T, weight)
+        self.net_ = train_on_both(run, "em", noisy, clean, loss=loss, module=module, max_epochs=self.n_epochs_)
+        self._select_network(run, held_out, chosen.proba_meta, fine_tuned, clean)
+
+    def _clean_weight(self, run: Run) -> Any:
+        """Weight of a clean sample in the training, relative to a noisy one."""
+        if self.meta_weight != "auto":
+            return self.meta_weight
+        n, m = len(run.noisy), len(run.clean)
+        most = min(n, _MOST_OF_CLASS * len(run.classes), LARGEST_WEIGHT * m)
+        return max(most / m, 1.0) ** 0.5
+
+    def _last_training(self, run: Run, model: LabelNoiseModel, T: NDArray, weight: Any) -> tuple[Rows, Rows, Any]:
+        """Noisy and clean samples, and loss of the last training."""
+        noisy, clean = run.noisy, run.clean
+        if self.meta_sampling == "stratified":  # batches then have the class prior of the noisy samples
+            clean = clean.with_columns(sample_weight=weights_of_clean_rows(model.class_offset_, clean.label))
+        likelihood = model.label_likelihood(noisy.positions)
+        if likelihood is None:
+            return noisy, clean, GoldCorrectionLoss(T, weight)
+        rows = np.arange(len(noisy))
+        return noisy.with_columns(row=rows), clean.with_columns(row=0), SourcesLoss(likelihood, weight)
+
+    def _select_network(
+        self, run: Run, held_out: HeldOut, own: NDArray, fine_tuned: NDArray | None, clean: Rows
+    ) -> None:
+        """Fine-tune the network if this predicts held-out clean samples better; warn if the labels are better."""
         self.selected_classifier_ = "own"
         self.selection_losses_: dict[str, float] = {}
-        of_clean = chosen.proba_meta
+        of_clean = own
         if fine_tuned is not None:
-            y, offset = held_out.clean, model.class_offset_
+            offset = self.noise_model_.class_offset_
             weights = held_out.weights_of_clean(offset)
-            helps, self.selection_losses_ = fine_tuning_helps(of_clean, fine_tuned, y, offset, weights)
+            helps, self.selection_losses_ = fine_tuning_helps(own, fine_tuned, held_out.clean, offset, weights)
             if helps:
                 with suppress(DivergenceError):
                     self.net_ = fine_tune(run, "fine_tuned", self.net_, clean)
                     self.selected_classifier_, of_clean = "fine-tuned", fine_tuned
         reasons = worse_than_labels(of_clean, held_out.clean, held_out.noisy_of_clean)
-        warn_of_reasons(reasons, stacklevel=4)
+        warn_of_reasons(reasons, stacklevel=5)
         self.diagnostics_ |= reasons
 
     def _keep(self, model: LabelNoiseModel, held_out: HeldOut, start: NDArray) -> None:
@@ -252,3 +266,9 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
             raise ValueError(f"meta_sampling='stratified' cannot be combined with {own}: both control sampling.")
         if missing := classes_without_clean_rows(run):
             raise ValueError(f"meta_sampling='stratified' needs clean samples of each class, but {missing} have none.")
+
+
+def _of_noisy_samples(model: LabelNoiseModel) -> NDArray[np.float64]:
+    """T of the noisy samples, without the verified ones."""
+    of_noisy = model.transition_counts_ - model.held_out_.scaled_pairs
+    return normalise_rows(np.maximum(of_noisy, 0) + _SMALLEST_COUNT * model.transition_matrix_)

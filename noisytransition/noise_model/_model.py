@@ -702,6 +702,28 @@ class LabelNoiseModel:
         of = self.held_out_.sources
         return None if of is None else self._by_source(of._replace(codes=of.at(rows)))
 
+    def label_likelihood(self, rows: NDArray[np.integer]) -> NDArray | None:
+        """Probability of the labels of noisy samples of `fit` given each true class, if T alone does not give it.
+
+        For several sources, it is that of all labels. If a posterior is fitted to verified pairs, it is this posterior:
+        a network then maximises the probability that a label drawn from it agrees with one drawn from the posterior.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+            Positions of the samples in `fit`.
+
+        Returns
+        -------
+        ndarray of shape (len(rows), c), or None
+        """
+        of = self.held_out_
+        if of.sources is not None:
+            return self._likelihood_of_fit(rows)
+        if isinstance(self._channel, OneT) or not np.array_equal(of.rows, rows):  # without folds, some have none
+            return None
+        return self.posterior_of_fit()
+
     def posterior_of_fit(self) -> NDArray[np.float64]:
         """Compute P(true | x, labels) of the noisy samples of `fit`, of shape (n, c)."""
         of, c = samples_of_fit(self), len(self.classes_)

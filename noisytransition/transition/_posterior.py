@@ -54,6 +54,7 @@ def label_posterior(
     if hasattr(proba, "columns"):
         given = checked_probabilities(in_class_order(proba, order, rows=False))
     T = check_transition_matrix(in_class_order(T, order), n_classes, "T")
+    given = normalise_rows(given)
     return normalise_rows(given * T.T[codes], given)
 
 

@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import optimize, special
 from strategies import floats, labels, row_stochastic, transition_matrices
 
-from noisytransition.likelihood import _calibration, _em, em_transition_matrix
+from noisytransition.likelihood import _calibration, _class_offset, _em, em_transition_matrix
 from noisytransition.likelihood._calibration import (
     _PRECISION,
     _SMALLEST_VARIANCE,
@@ -18,7 +18,7 @@ from noisytransition.likelihood._calibration import (
     tempered_log_loss,
 )
 from noisytransition.noise_model import LabelNoiseModel
-from noisytransition.transition import _class_offset, flip_labels, pair_noise, symmetric_noise, transition_error
+from noisytransition.transition import flip_labels, pair_noise, symmetric_noise, transition_error
 
 
 def draw(seed, c=3, n=40, n_clean=15):

@@ -8,10 +8,9 @@ from posteriors import draw, simulated
 from scipy.special import betaln, gammaln, polygamma, xlogy
 from strategies import transition_matrices
 
-from noisytransition.likelihood import _em, em_transition_matrix
+from noisytransition.likelihood import _em, _shrinkage, em_transition_matrix
 from noisytransition.likelihood._shrinkage import Evidence, fitted_prior, shrunk_to_symmetric
 from noisytransition.transition import (
-    _shrinkage,
     flip_labels,
     gold_transition_matrix,
     pair_noise,

@@ -3,10 +3,10 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import softmax
-from strategies import noisy_rows, row_stochastic, transition_matrices
+from strategies import noisy_rows, row_stochastic
 
 from noisytransition.likelihood import _calibration, em_transition_matrix, transition_uncertainty
 from noisytransition.likelihood import _uncertainty as module
@@ -212,43 +212,3 @@ def test_intervals_hold_the_estimate_and_grow_with_the_level(drawn, n_clean):
     for (low, high), (lower, higher) in itertools.pairwise(bounds):
         assert (lower <= low).all()
         assert (higher >= high - 1e-12).all()
-
-
-# ---------------------------------------------------------------------------- two estimates of one T
-def test_joined_intervals_hold_both():
-    proba, y, clean, _ = rows()
-    one, other = (
-        transition_uncertainty(proba, y, em_transition_matrix(proba, y, prior=prior), proba_meta=clean)
-        for prior in (None, "symmetric")
-    )
-    joined = one.merge(other)
-    for level in (0.5, 0.9, 0.99):
-        low, high = joined.interval(level)
-        bounds = [bars.interval(level) for bars in (one, other)]
-        np.testing.assert_array_equal(low, np.minimum(*(b[0] for b in bounds)))
-        np.testing.assert_array_equal(high, np.maximum(*(b[1] for b in bounds)))
-    np.testing.assert_array_equal(joined.transition_matrix, one.transition_matrix)
-    apart = one.transition_matrix - other.transition_matrix
-    np.testing.assert_allclose(joined.std**2, (one.std**2 + other.std**2 + apart**2) / 2)
-
-
-# ---------------------------------------------------------------------------- a T made from another one
-@given(transition_matrices(3), st.integers(0, 2**16))
-def test_error_bars_around_another_T_hold_both(T, seed):
-    proba, y, proba_meta, _ = rows(n=60, n_meta=20, T=T, seed=seed)
-    bars = transition_uncertainty(proba, y, T, proba_meta=proba_meta)
-    other = np.roll(T, 1, axis=1)
-    assume(np.abs(other - T).max() > 0.01)
-    around, (low, high) = bars.around(other), bars.around(other).interval(0.9)
-    assert (low <= np.minimum(bars.interval(0.9)[0], other)).all()
-    assert (high >= np.maximum(bars.interval(0.9)[1], other)).all()
-    np.testing.assert_allclose(around.std**2, bars.std**2 + (other - T) ** 2 / 2)
-
-
-def test_error_bars_around_the_same_T_are_the_same():
-    proba, y, proba_meta, _ = rows()
-    bars = transition_uncertainty(proba, y, T3, proba_meta=proba_meta)
-    rounded = T3.astype(np.float32).astype(np.float64)
-    np.testing.assert_array_equal(bars.around(rounded).transition_matrix, rounded)
-    np.testing.assert_allclose(bars.around(rounded).interval(), bars.interval(), atol=1e-6)
-    np.testing.assert_array_equal(bars.around(rounded).std, bars.std)

@@ -1,5 +1,8 @@
 """Data-parallel training by the processes of a `torch.distributed` group.
 
+Copy this file beside your program. It imports private modules, so take it from the version of noisytransition that is
+installed. `distributed_training.py` is a program that uses it.
+
 All processes draw the same full batches. Each network computes the logits of its part of a batch, and all parts are
 gathered, so that losses, updates, callbacks and the look-ahead are the same as in one process. Each process
 backpropagates through its own part, and the gradients of the weights are summed over the processes.
@@ -23,11 +26,11 @@ from torch import Tensor, nn
 from torch.autograd import Function
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from ..meta_gradient._forward_pass import called_with, each_part, first_part, logits_of, places_of
-from ..nets import DatasetRows, NoisyLabelNet, Rows
-from ..persistence._fit_state import FitState
-from ..updates import MetaGradient
-from ._run import RUN_CLASS, Named, Run
+from noisytransition.fitting._run import RUN_CLASS, Named, Run
+from noisytransition.meta_gradient._forward_pass import called_with, each_part, first_part, logits_of, places_of
+from noisytransition.nets import DatasetRows, NoisyLabelNet, Rows
+from noisytransition.persistence._fit_state import FitState
+from noisytransition.updates import MetaGradient
 
 _PLAIN = (bool, int, float, str, type(None))
 
@@ -38,7 +41,7 @@ def data_parallel() -> Iterator[None]:
 
     In this context, each process calls `fit` with the same data and parameters (except ``device``) and computes its
     part of each batch. All processes get the same classifier, equal to a fit in one process up to rounding. See
-    :doc:`/long_fits`.
+    docs/long_fits.rst.
 
     Raises
     ------
@@ -48,8 +51,9 @@ def data_parallel() -> Iterator[None]:
     Examples
     --------
     >>> import torch.distributed as dist
+    >>> from data_parallel import data_parallel
     >>> from sklearn.datasets import load_iris
-    >>> from noisytransition import CrossEntropyClassifier, data_parallel
+    >>> from noisytransition import CrossEntropyClassifier
     >>> X, y = load_iris(return_X_y=True)
     >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)  # set by torchrun
     >>> with data_parallel():

@@ -1,4 +1,7 @@
-"""CIFAR-10, CIFAR-100, and human labels of CIFAR-10."""
+"""Load CIFAR-10, CIFAR-100, and human labels of CIFAR-10. Copy this file beside your program.
+
+torchvision reads the images: ``pip install "noisytransition[vision]"``.
+"""
 
 from os import PathLike
 from pathlib import Path
@@ -8,12 +11,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ..labels._arrays import check_label_indices
-from ._split import ComparisonData, make_noisy_data
+from noisytransition.datasets import CIFAR10_CLASSES, CIFAR100_SUPERCLASSES, ComparisonData, make_noisy_data
+from noisytransition.labels._arrays import check_label_indices
 
-CIFAR10_CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
-
-# superclasses and classes are numbered alphabetically
+# superclass -> classes; both are numbered alphabetically
 _TREE = {
     "aquatic_mammals": "beaver dolphin otter seal whale",
     "fish": "aquarium_fish flatfish ray shark trout",
@@ -36,11 +37,7 @@ _TREE = {
     "vehicles_1": "bicycle bus motorcycle pickup_truck train",
     "vehicles_2": "lawn_mower rocket streetcar tank tractor",
 }
-_SUPERCLASS_OF = {name: i for i, names in enumerate(_TREE.values()) for name in names.split()}
-_CIFAR100_CLASSES = tuple(sorted(_SUPERCLASS_OF))
-# superclass index of each class
-CIFAR100_SUPERCLASSES = np.array([_SUPERCLASS_OF[name] for name in _CIFAR100_CLASSES])
-CIFAR100_SUPERCLASSES.flags.writeable = False
+_CIFAR100_CLASSES = tuple(sorted(" ".join(_TREE.values()).split()))
 
 # label set of CIFAR-10N -> its key in CIFAR-10_human.pt
 _KEYS = {
@@ -73,7 +70,7 @@ def load_cifar10(root: str | PathLike, *, download: bool = False, **params: Any)
 
     Examples
     --------
-    >>> from noisytransition.datasets import load_cifar10
+    >>> from cifar import load_cifar10
     >>> from noisytransition.transition import cifar10_noise
     >>> data = load_cifar10("data", noise=cifar10_noise(0.4), random_state=0)  # doctest: +SKIP
     >>> data.X.shape, data.X_meta.shape, data.X_test.shape  # doctest: +SKIP
@@ -104,7 +101,8 @@ def load_cifar100(
 
     Examples
     --------
-    >>> from noisytransition.datasets import CIFAR100_SUPERCLASSES, load_cifar100
+    >>> from cifar import load_cifar100
+    >>> from noisytransition.datasets import CIFAR100_SUPERCLASSES
     >>> from noisytransition.transition import superclass_noise
     >>> T = superclass_noise(CIFAR100_SUPERCLASSES, 0.4)
     >>> data = load_cifar100("data", noise=T, random_state=0)  # doctest: +SKIP
@@ -150,7 +148,7 @@ def load_cifar10n(
 
     Examples
     --------
-    >>> from noisytransition.datasets import load_cifar10, load_cifar10n
+    >>> from cifar import load_cifar10, load_cifar10n
     >>> data = load_cifar10("data", noise=load_cifar10n("data", "worse"), random_state=0)  # doctest: +SKIP
     >>> float((data.y != data.y_true).mean().round(1))  # doctest: +SKIP
     0.4
@@ -190,7 +188,7 @@ def load_cifar10h(path: str | PathLike) -> NDArray[np.float64]:
 
     Examples
     --------
-    >>> from noisytransition.datasets import load_cifar10h
+    >>> from cifar import load_cifar10h
     >>> load_cifar10h("data/cifar10h-probs.npy").shape  # doctest: +SKIP
     (10000, 10)
     """
