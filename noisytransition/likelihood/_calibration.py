@@ -45,7 +45,8 @@ _MAX_ITER_MANY_CLASSES = 40
 # with more classes, iterations are slow: 20 of a later maximisation, with rescaled logits of T, give the same error of
 # T as 40 without (150 to 400 classes, five kinds of noise, 1 and 5 clean samples per class; 10 do not). With 1,000 they
 # do for pair and symmetric noise; with three flips per class, a shrunk T is selected in two of three seeds (0.57, 0.43)
-SLOW_CLASSES, _MAX_ITER_AGAIN = 100, 20
+SLOW_CLASSES = 100
+_MAX_ITER_AGAIN = 20
 #: resolution of single precision: a network's smaller probabilities are indistinguishable from 0
 SMALLEST_PROBA = 1e-7
 # bounds of the logarithm of an inverse temperature: a factor from 1/20 to 7
@@ -135,7 +136,9 @@ class CalibratedLikelihood:
         meta_weight: NDArray | float = 1.0,
         meta_offset: NDArray | float = 0.0,
     ) -> None:
-        self.c, self.pairs, self.meta_offset = len(pairs), pairs, meta_offset
+        self.c = len(pairs)
+        self.pairs = pairs
+        self.meta_offset = meta_offset
         self.n_rows = len(y) + len(y_meta)
         self.with_matrix = self.c <= MOST_CLASSES_WITH_MATRIX
         order = np.argsort(y, kind="stable")
@@ -144,7 +147,8 @@ class CalibratedLikelihood:
         self.floor = _floor((proba, proba_meta), self.absent)
         u = centred_logits(np.concatenate([proba[order], proba_meta]), self.absent, self.floor)
         self.precision = map_precision(u, self.absent)
-        blocks, weight = _in_blocks(u[len(y) :], y_meta), np.broadcast_to(meta_weight, len(y_meta))
+        blocks = _in_blocks(u[len(y) :], y_meta)
+        weight = np.broadcast_to(meta_weight, len(y_meta))
         self.clean_blocks = [(of_block, places, weight[rows]) for rows, of_block, places in blocks]
         noisy = u[: len(y)].astype(np.float32 if y.size * self.c > _MOST_IN_DOUBLE else np.float64)
         self.rows = (_RowsOfFewClasses if self.with_matrix else _RowsByLabel)(noisy, y[order], self.c)
@@ -155,9 +159,11 @@ class CalibratedLikelihood:
 
         The first call has at most 100 iterations; a later one continues from it.
         """
-        known, most = self.pairs + pseudo_counts, _MAX_ITER if self.with_matrix else _MAX_ITER_MANY_CLASSES
+        known = self.pairs + pseudo_counts
+        most = _MAX_ITER if self.with_matrix else _MAX_ITER_MANY_CLASSES
         if self.x is None:
-            self.x, unit = self.pack(0.0, np.zeros(self.c), np.zeros_like(T), finite_log(T)), np.ones(())
+            self.x = self.pack(0.0, np.zeros(self.c), np.zeros_like(T), finite_log(T))
+            unit = np.ones(())
             most = min(most, MAX_ITER_FIRST)
         else:
             unit = self.units(self.x, known)
@@ -165,7 +171,8 @@ class CalibratedLikelihood:
                 most = _MAX_ITER_AGAIN
         found = minimum(lambda x: self.objective(x, known), self.x, unit, min(most, max_iter))
         self.x = found.x
-        counts, calibration = self.counts(self.x), self.calibration(self.x)
+        counts = self.counts(self.x)
+        calibration = self.calibration(self.x)
         T = special.softmax(self.unpack(self.x)[3], axis=1)
         T = normalise_rows(counts + known, T)
         converged = bool(found.success) or found.nit < max_iter  # or stopped early on purpose
@@ -173,7 +180,8 @@ class CalibratedLikelihood:
 
     def with_weights(self, meta_weight: NDArray) -> "CalibratedLikelihood":
         """The likelihood with other weights of the clean samples; `maximise` continues from the present maximum."""
-        other, ends = copy(self), np.cumsum([len(weight) for *_, weight in self.clean_blocks])[:-1]
+        other = copy(self)
+        ends = np.cumsum([len(weight) for *_, weight in self.clean_blocks])[:-1]
         parts = zip(self.clean_blocks, np.split(meta_weight, ends), strict=True)
         other.clean_blocks = [(u, places, weight) for (u, places, _), weight in parts]
         return other
@@ -220,7 +228,8 @@ class CalibratedLikelihood:
     ) -> tuple[float, NDArray[np.float64]]:
         """Mean loss per sample and its gradient: add clean samples and priors to sums of noisy samples and pairs."""
         log_scale, bias, matrix, _ = self.unpack(x)
-        scale, offset = _scale(log_scale), (self.bias_of_all(bias) + self.meta_offset)[:, None]
+        scale = _scale(log_scale)
+        offset = (self.bias_of_all(bias) + self.meta_offset)[:, None]
         log_likelihood = of_rows + of_known
         for u, places, weight in self.clean_blocks:
             z = self.linear(log_scale, matrix) @ u if self.with_matrix else scale * u
@@ -254,16 +263,20 @@ class _RowsOfFewClasses:
     """Noisy samples with logits ``s u + B u + b``, in blocks of shape (c, n); `u` has shape (n, c)."""
 
     def __init__(self, u: NDArray, y: NDArray, c: int) -> None:
-        self.c, self.dtype = c, u.dtype
+        self.c = c
+        self.dtype = u.dtype
         self.largest = np.abs(u).max(axis=0, initial=0.0)
         self.blocks = [(of_block, y[rows], places) for rows, of_block, places in _in_blocks(u, y)]
 
     def sums(self, scale: float, bias: NDArray, matrix: NDArray, T: NDArray) -> Sums:
         """Sums over all samples; the gradient by the matrix has shape (c, c)."""
-        log_likelihood, counts = 0.0, np.zeros((self.c, self.c))
-        of_bias, of_matrix = np.zeros(self.c), np.zeros((self.c, self.c))
+        log_likelihood = 0.0
+        counts = np.zeros((self.c, self.c))
+        of_bias = np.zeros(self.c)
+        of_matrix = np.zeros((self.c, self.c))
         of_noisy, of_true = (np.ascontiguousarray(a, dtype=self.dtype) for a in (T.T, T))
-        linear, b = (matrix + scale * np.eye(self.c)).astype(self.dtype), bias.astype(self.dtype)[:, None]
+        linear = (matrix + scale * np.eye(self.c)).astype(self.dtype)
+        b = bias.astype(self.dtype)[:, None]
         bound = float((np.abs(linear) @ self.largest + np.abs(b[:, 0])).max())
         for u, _, places in self.blocks:
             p = linear @ u
@@ -285,20 +298,27 @@ class _RowsByLabel:
     """Noisy samples of many classes, sorted by label, with logits ``s u + b``; a block needs one column of T."""
 
     def __init__(self, u: NDArray, y: NDArray, c: int) -> None:
-        self.c, self.u = c, u
+        self.c = c
+        self.u = u
         self.largest = max(self.u.max(initial=0.0), -self.u.min(initial=0.0))
-        most, edges = max(1, _BLOCK_SIZE // c), np.concatenate([[0], np.bincount(y, minlength=c).cumsum()])
+        most = max(1, _BLOCK_SIZE // c)
+        edges = np.concatenate([[0], np.bincount(y, minlength=c).cumsum()])
         self.blocks: list[tuple[int, slice]] = []
         for label, (first, end) in enumerate(pairwise(edges.tolist())):
             self.blocks += [(label, slice(i, min(i + most, end))) for i in range(first, end, most)]
 
     def sums(self, scale: float, bias: NDArray, matrix: Any, T: NDArray) -> Sums:
         """Sums over all samples, without storing posteriors; the gradient is by the matrix's diagonal only."""
-        log_likelihood, counts = 0.0, np.zeros((self.c, self.c))
-        of_bias, of_diagonal, b = np.zeros(self.c), np.zeros(self.c), bias.astype(self.u.dtype)
-        columns, bound = np.ascontiguousarray(T.T, dtype=self.u.dtype), scale * self.largest + np.abs(bias).max()
+        log_likelihood = 0.0
+        counts = np.zeros((self.c, self.c))
+        of_bias = np.zeros(self.c)
+        of_diagonal = np.zeros(self.c)
+        b = bias.astype(self.u.dtype)
+        columns = np.ascontiguousarray(T.T, dtype=self.u.dtype)
+        bound = scale * self.largest + np.abs(bias).max()
         for label, rows in self.blocks:
-            u, column = self.u[rows], columns[label]
+            u = self.u[rows]
+            column = columns[label]
             p = scale * u
             p += b
             p = _exp(p, axis=1, bound=bound)
@@ -402,7 +422,8 @@ def map_scores(proba: NDArray, residual: NDArray) -> NDArray[np.float64]:
 
     `residual` is the gradient of the log-likelihood of each sample by its logits, shape (n, c).
     """
-    u, (n, c) = centred_logits(proba), proba.shape
+    u = centred_logits(proba)
+    n, c = proba.shape
     scores = [(residual * u).sum(axis=1, keepdims=True), residual]
     if c <= MOST_CLASSES_WITH_MATRIX:
         scores.append((residual[:, :, None] * u[:, None]).reshape(n, -1))
@@ -411,7 +432,8 @@ def map_scores(proba: NDArray, residual: NDArray) -> NDArray[np.float64]:
 
 def map_prior(proba: NDArray) -> NDArray[np.float64]:
     """Prior precision of the parameters in `map_scores`, shape (n_map,)."""
-    c, precision = proba.shape[1], map_precision(centred_logits(proba), _without_probability(proba))
+    c = proba.shape[1]
+    precision = map_precision(centred_logits(proba), _without_probability(proba))
     return np.concatenate([np.ones(1 + c), np.full(c * c if c <= MOST_CLASSES_WITH_MATRIX else 0, precision)])
 
 

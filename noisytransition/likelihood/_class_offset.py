@@ -43,7 +43,8 @@ def class_offset(likelihood: CalibratedLikelihood, init: NDArray) -> NDArray[np.
     Prentice, Pyke, "Logistic Disease Incidence Models and Case-Control Studies", 1979. Saerens, Latinne, Decaestecker,
     "Adjusting the Outputs of a Classifier to New a Priori Probabilities", 2002 (priors by expectation-maximisation).
     """
-    start, none = replace_zeros(init), np.zeros_like(init)
+    start = replace_zeros(init)
+    none = np.zeros_like(init)
     n_clean = np.maximum(likelihood.n_clean, 0.5)  # a fold may lack a class
     of_clean = shares = n_clean / n_clean.sum()
     is_slow = len(init) > SLOW_CLASSES
@@ -51,7 +52,8 @@ def class_offset(likelihood: CalibratedLikelihood, init: NDArray) -> NDArray[np.
         likelihood.meta_offset = np.log(of_clean / shares)
         likelihood.maximise(start, none, MAX_ITER, 0.0)
         x: Any = likelihood.x
-        before, of_noisy = shares, likelihood.counts(x).sum(axis=1)
+        before = shares
+        of_noisy = likelihood.counts(x).sum(axis=1)
         shares = np.maximum(of_noisy / of_noisy.sum(), _SMALLEST_SHARE)
         if np.abs(np.log(shares / before)).max() < _TOLERANCE:
             break

@@ -25,10 +25,13 @@ _WIDE = 0.25
 # The excess is at most 0.03 for out-of-sample probabilities of logistic regression, forests, neighbours and naive Bayes
 # (digits and cancer, six noises, 8 seeds), and 0.08 to 0.44 for training samples of a forest or of one neighbour. With
 # feature-dependent noise, it is up to 0.09 for out-of-sample probabilities (simulated, three classes) ...
-_AGREEMENT, _AGREEMENT_WITHOUT_ONE_T, _ERRORS_OF_AGREEMENT = 0.05, 0.1, 2.0
+_AGREEMENT = 0.05
+_AGREEMENT_WITHOUT_ONE_T = 0.1
+_ERRORS_OF_AGREEMENT = 2.0
 # ... or if its mean certainty is higher for noisy than for clean samples. The excess is less than 3 standard errors out
 # of sample, and 0.05 to 0.27 (at least 3 standard errors) if only the clean samples of a forest are out-of-sample
-_CERTAINTY, _ERRORS_OF_CERTAINTY = 0.03, 3.0
+_CERTAINTY = 0.03
+_ERRORS_OF_CERTAINTY = 3.0
 # Reported without a warning. "not_one_T" is as frequent, a fifth of the fits without pairs, among fits with good error
 # bars as among fits with bad ones; with pairs, T is fitted to them
 _NOTES = {"worse_than_labels", "sources_differ", "dependent_sources", "sources_not_verified"}
@@ -109,7 +112,8 @@ def _missing_class(n_clean: NDArray, classes: NDArray) -> str:
 
 def _unknown_shares(fit: NoiseFit) -> str:
     """Clean samples are balanced, although the class prior of the noisy samples is not uniform."""
-    n_clean, of_noisy = fit.held_out.n_clean, fit.counts.sum(axis=1)
+    n_clean = fit.held_out.n_clean
+    of_noisy = fit.counts.sum(axis=1)
     if fit.offset.any() or not is_balanced(n_clean) or not shares_differ(n_clean, of_noisy):
         return ""
     return (
@@ -150,9 +154,11 @@ def _not_one_T(fit: NoiseFit) -> str:
 
 def _under_trained(held_out: HeldOut, weights: NDArray) -> str:
     """The loss of held-out clean samples was high at the end, and still decreasing."""
-    candidates, y = held_out.candidates, held_out.clean
+    candidates = held_out.candidates
+    y = held_out.clean
     half, end = (tempered_log_loss(candidates[k].proba_meta, y, weights) for k in ((len(candidates) - 1) // 2, -1))
-    fell, guessing = half - end, np.log(len(held_out.pairs))
+    fell = half - end
+    guessing = np.log(len(held_out.pairs))
     if len(y) < 2 or fell.mean() <= _FALLING * fell.std() / len(y) ** 0.5 or end.mean() <= _HIGH_LOSS * guessing:
         return ""
     return (
@@ -163,13 +169,15 @@ def _under_trained(held_out: HeldOut, weights: NDArray) -> str:
 
 def _memorised(fit: NoiseFit) -> str:
     """The classifier agrees with noisy labels, or is certain of them, more than out-of-sample."""
-    given, noisy = fit.best.proba, fit.held_out.noisy
+    given = fit.best.proba
+    noisy = fit.held_out.noisy
     if fit.calibration is not None:  # T is about all samples, including the verified ones
         known = fit.held_out.noisy_of_clean >= 0
         given = np.concatenate([given, fit.best.proba_meta[known]])
         noisy = np.concatenate([noisy, fit.held_out.noisy_of_clean[known]])
     proba = fit.calibrated(given)
-    predicted, n = given.argmax(axis=1), len(given)
+    predicted = given.argmax(axis=1)
+    n = len(given)
     agreement = (predicted == noisy).mean()
     expected = np.einsum("ni,ni->n", proba, fit.transition_matrix.T[predicted]).mean()
     least = _AGREEMENT if fit.is_one_T else _AGREEMENT_WITHOUT_ONE_T
@@ -183,7 +191,9 @@ def _memorised(fit: NoiseFit) -> str:
     if len(of_clean) < 2:
         return ""
     of_clean = of_clean * fit.held_out.weights_of_clean(fit.offset)
-    certain, clean, error = of_noisy.mean(), of_clean.mean(), of_clean.std(ddof=1) / len(of_clean) ** 0.5
+    certain = of_noisy.mean()
+    clean = of_clean.mean()
+    error = of_clean.std(ddof=1) / len(of_clean) ** 0.5
     if certain - clean <= _CERTAINTY + _ERRORS_OF_CERTAINTY * error:
         return ""
     return (

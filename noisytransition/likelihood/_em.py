@@ -212,15 +212,19 @@ class Likelihood:
         Stop when no entry of T changes by more than `tol`, or the mean log-likelihood of a sample by less than
         `row_gain`.
         """
-        T, known = np.asfortranarray(T), self.pairs + pseudo_counts  # a step reads and writes T column by column
+        # a step reads and writes T column by column
+        T = np.asfortranarray(T)
+        known = self.pairs + pseudo_counts
         log_likelihood, one = self.step(T, known)
-        n_iter, gain = 1, np.inf
+        n_iter = 1
+        gain = np.inf
         while _distance(T, one) > tol and n_iter < max_iter and gain >= row_gain:
             higher, two = self.step(one, known)
             beyond = _extrapolated(T, one, two)
             highest, after = self.step(beyond, known)
             T, now, one = (beyond, highest, after) if highest >= higher else (one, higher, two)
-            gain, log_likelihood = (now - log_likelihood) / self.edges[-1], now
+            gain = (now - log_likelihood) / self.edges[-1]
+            log_likelihood = now
             n_iter += 1
         counts = self._counts(T)[0] + self.pairs
         return Maximum(one, counts, None, log_likelihood, _distance(T, one) <= tol, n_iter)
@@ -235,7 +239,8 @@ class Likelihood:
 
     def _counts(self, T: NDArray) -> tuple[NDArray[np.float64], float]:
         """Expected counts of (true, noisy) labels, and the log-likelihood of the noisy samples."""
-        counts, likelihood = np.empty(T.shape, order="F"), np.empty(self.edges[-1])
+        counts = np.empty(T.shape, order="F")
+        likelihood = np.empty(self.edges[-1])
         for j, block in enumerate(self.blocks):  # each block fits the processor's cache
             of_rows = np.maximum(block @ T[:, j], TINY**2, out=likelihood[self.edges[j] : self.edges[j + 1]])
             np.matmul(1 / of_rows, block, out=counts[:, j])
@@ -288,12 +293,17 @@ class FirstMaximum(NamedTuple):
 
     def finish(self) -> EMResult:
         """Alternate maximisation and fit of the prior until its strength converges."""
-        found, M, a, (prior, max_iter, tol) = self.found, self.prior, self.strength, self.search
-        M_next, a_next = M, a
+        found = self.found
+        M = self.prior
+        a = self.strength
+        prior, max_iter, tol = self.search
+        M_next = M
+        a_next = a
         if not a and found.n_iter == MAX_ITER_FIRST:  # it has not converged
             found = self.likelihood.maximise(found.transition_matrix, np.zeros_like(self.init), max_iter, tol)
         for _ in range(_MAX_ROUNDS if a else 0):
-            M, a = M_next, a_next
+            M = M_next
+            a = a_next
             found = self.likelihood.maximise(found.transition_matrix, a * M, max_iter, tol)
             M_next, a_next, _ = fitted_prior(prior, found.counts)
             if a_next in (a, 0.0):
@@ -347,8 +357,10 @@ def _with_fitted_prior(
     are small), with the weakest effective one; with more than 100 only this. The evidence of all labels selects one.
     """
     prior, max_iter, tol = search
-    T, none = replace_zeros(init), np.zeros_like(init)
-    is_many, is_slow = len(init) > MOST_CLASSES_WITH_MATRIX, len(init) > SLOW_CLASSES
+    T = replace_zeros(init)
+    none = np.zeros_like(init)
+    is_many = len(init) > MOST_CLASSES_WITH_MATRIX
+    is_slow = len(init) > SLOW_CLASSES
     # only the strength is needed: without a prior, T changes long after the likelihood has converged
     is_rough = is_many and isinstance(likelihood, Likelihood) and prior is not None
     found = likelihood.maximise(T, none, max_iter, tol, **({"row_gain": TOLERANCE} if is_rough else {}))

@@ -14,7 +14,8 @@ from ._rules import EVIDENCE
 from ._shrinkage import Prior
 
 # initial and largest power; the power is 0 if one T holds for all samples
-_FIRST_POWER, _LARGEST_POWER = 0.1, 2.0
+_FIRST_POWER = 0.1
+_LARGEST_POWER = 2.0
 _MAX_ITER = 500
 # With an uncertain classifier, errors of the calibration resemble feature-dependent noise: its log-loss of clean
 # samples must be below this share of the loss of guessing
@@ -116,7 +117,9 @@ class FeatureDependentLikelihood:
 
     def objective(self, x: NDArray) -> tuple[float, NDArray[np.float64]]:
         """Mean loss per sample, and its gradient."""
-        power, n, sums = float(x[-1]), self.one_T.n_rows, self.sums(x)
+        power = float(x[-1])
+        n = self.one_T.n_rows
+        sums = self.sums(x)
         of_R = sums.counts - sums.expected
         value, gradient = self.one_T.with_clean_rows(
             x[:-1], sums.log_likelihood, 0.0, sums.of_bias, sums.of_matrix, of_R
@@ -126,8 +129,11 @@ class FeatureDependentLikelihood:
     def sums(self, x: NDArray) -> "_Sums":
         """Sums over the noisy samples."""
         log_scale, bias, matrix, logits = self.one_T.unpack(x[:-1])
-        linear, offset = self.one_T.linear(log_scale, matrix), self.one_T.bias_of_all(bias)[:, None]
-        R, power, c = special.softmax(logits, axis=1), float(x[-1]), len(bias)
+        linear = self.one_T.linear(log_scale, matrix)
+        offset = self.one_T.bias_of_all(bias)[:, None]
+        R = special.softmax(logits, axis=1)
+        power = float(x[-1])
+        c = len(bias)
         total: list[Any] = [0.0, np.zeros((c, c)), np.zeros((c, c)), np.zeros(c), np.zeros((c, c)), 0.0]
         blocks: Any = self.one_T.rows.blocks
         for u, y, _ in blocks:
@@ -149,7 +155,8 @@ class _Sums(NamedTuple):
 
 def _of_block(u: NDArray, y: NDArray, log_p: NDArray, R: NDArray, power: float) -> _Sums:
     """Sums over samples; u and log p have shape (c, n)."""
-    rows, p = np.arange(len(y)), np.exp(log_p)
+    rows = np.arange(len(y))
+    p = np.exp(log_p)
     of_label = np.zeros_like(p)
     of_label[y, rows] = 1.0
     drawn = np.exp(power * log_p)

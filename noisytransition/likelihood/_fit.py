@@ -48,6 +48,8 @@ class NoiseFit(NamedTuple):
         Model of the noisy label of a sample.
     transition_matrix, counts : ndarray of shape (c, c)
         T, and expected numbers of samples of each true and noisy label.
+    at_weight_one : ndarray of shape (c, c)
+        T if a clean sample has the weight 1.
     is_one_T : bool, default=True
         Whether one T holds for all samples, as far as the labels tell.
     power : float, default=0.0
@@ -67,6 +69,7 @@ class NoiseFit(NamedTuple):
     channel: Channel
     transition_matrix: NDArray[np.float64]
     counts: NDArray[np.float64]
+    at_weight_one: NDArray[np.float64]
     is_one_T: bool = True
     power: float = 0.0
     conflict: float = 0.0
@@ -102,41 +105,50 @@ def fit_noise(held_out: HeldOut, start: NDArray, prior: Prior, *, stratified: bo
     offset = np.zeros(len(start))
     if stratified and len(held_out.clean):
         offset = _class_offset(held_out, start)
-    labels = _Labels(held_out, start, prior, offset)
-    maxima = [labels.maximum(candidate) for candidate in show(held_out.candidates)]
-    log_evidence = np.array([maximum.log_evidence for maximum in maxima])
-    k = int(log_evidence.argmax())
-    best = held_out.candidates[k]
-    path = labels.by_influence(maxima[k])
+    likelihoods = _Likelihoods(held_out, start, prior, offset)
+    log_evidence: list[float] = []
+    for candidate in show(held_out.candidates):
+        maximum = likelihoods.maximum(candidate)
+        if not log_evidence or maximum.log_evidence > max(log_evidence):
+            best = candidate
+            first = maximum  # others would keep copies of their probabilities
+        log_evidence.append(maximum.log_evidence)
+    path = likelihoods.by_influence(first)
     scores = [0.0]
     if len(path) > 1:
-        scores = [labels.score(best, maximum, power) for maximum, power in zip(path, _POWERS, strict=True)]
-    one_T = path[int(np.argmax(scores))].finish()
+        scores = [likelihoods.score(best, maximum, power) for maximum, power in zip(path, _POWERS, strict=True)]
+    chosen = path[int(np.argmax(scores))]
+    one_T = chosen.finish()
     fit = NoiseFit(
         held_out,
         best,
-        log_evidence,
+        np.array(log_evidence),
         offset,
         one_T,
         one_T.calibration,
         OneT(one_T.transition_matrix),
         one_T.transition_matrix,
         one_T.counts,
+        one_T.transition_matrix if chosen is path[-1] else path[-1].found.transition_matrix,
         conflict=max(scores) - scores[-1],
     )
     if held_out.pairs.any():
         return _by_pairs(fit)
     if len(held_out.clean) and len(start) <= MOST_CLASSES_WITH_MATRIX:
-        return _by_features(fit, labels, path[len(path) // 2].log_evidence)
+        return _by_features(fit, likelihoods, path[len(path) // 2].log_evidence)
     return fit
 
 
-class _Labels:
-    """All labels, and the likelihood of T for probabilities of a candidate and a weight of a clean sample."""
+class _Likelihoods:
+    """Likelihoods of T for the probabilities of a candidate and a weight of a clean sample."""
 
     def __init__(self, held_out: HeldOut, start: NDArray, prior: Prior, offset: NDArray) -> None:
-        self.held_out, self.start, self.prior, self.offset = held_out, start, prior, offset
-        n, m = len(held_out.noisy), len(held_out.clean)
+        self.held_out = held_out
+        self.start = start
+        self.prior = prior
+        self.offset = offset
+        n = len(held_out.noisy)
+        m = len(held_out.clean)
         # Clean samples get the same total weight as noisy ones, up to a limit. With pairs, every label counts once:
         # then a draw by features and noisy labels is ignorable (Rubin, "Inference and Missing Data", 1976)
         self.most = min(n / m, LARGEST_WEIGHT) if m and not held_out.pairs.any() else 1.0
@@ -175,7 +187,8 @@ class _Labels:
 
     def score(self, best: Candidate, maximum: FirstMaximum, power: float) -> float:
         """Leave-one-out log-score of the clean samples."""
-        of, calibration = self.held_out, maximum.found.calibration
+        of = self.held_out
+        calibration = maximum.found.calibration
         assert calibration is not None  # there are clean samples
         scores = leave_one_out_scores(
             calibration(best.proba),
@@ -212,7 +225,7 @@ def _by_pairs(fit: NoiseFit) -> NoiseFit:
     return fit._replace(channel=channel, transition_matrix=T, counts=counts, is_one_T=False)
 
 
-def _by_features(fit: NoiseFit, labels: _Labels, log_evidence: float) -> NoiseFit:
+def _by_features(fit: NoiseFit, likelihoods: _Likelihoods, log_evidence: float) -> NoiseFit:
     """Estimate T under feature-dependent noise, if the labels contradict one T."""
     found = fit_feature_dependent_noise(
         fit.best.proba.astype(np.float64),
@@ -220,9 +233,9 @@ def _by_features(fit: NoiseFit, labels: _Labels, log_evidence: float) -> NoiseFi
         fit.best.proba_meta.astype(np.float64),
         fit.held_out.clean,
         one_T=fit.one_T._replace(log_evidence=log_evidence),
-        init=labels.start,
-        prior=labels.prior,
-        meta_weight=labels.weights(labels.most ** _POWERS[1]),
+        init=likelihoods.start,
+        prior=likelihoods.prior,
+        meta_weight=likelihoods.weights(likelihoods.most ** _POWERS[1]),
         meta_offset=fit.offset,
     )
     if found is None:
@@ -236,16 +249,21 @@ def _by_features(fit: NoiseFit, labels: _Labels, log_evidence: float) -> NoiseFi
 # ---------------------------------------------------------------------------- error bars
 def with_error_bars(fit: NoiseFit) -> tuple[NoiseFit, TransitionUncertainty | None]:
     """Error bars of T; None with too many classes. If pairs contradict one T, they correct T."""
-    of, T = fit.held_out, fit.transition_matrix
+    of = fit.held_out
+    T = fit.transition_matrix
     if len(T) > MOST_CLASSES:
         return fit, None
-    proba, of_clean = fit.best.proba, None
+    proba = fit.best.proba
+    of_clean = None
     if fit.one_T.calibration is not None:
         proba = fit.one_T.calibration(proba)
         of_clean = shift_class_prior(fit.one_T.calibration(fit.best.proba_meta), fit.offset)
     bars = transition_uncertainty(
         proba, of.noisy, fit.one_T.transition_matrix, proba_meta=of_clean, counts=of.scaled_pairs
     )
+    # a difference of T between influences contradicts the model
+    apart = fit.one_T.transition_matrix - fit.at_weight_one
+    bars = bars._replace(scale=np.hypot(bars.scale, apart), std=np.hypot(bars.std, apart))
     if fit.is_one_T:
         return fit, bars
     if of.pairs.any():
@@ -260,7 +278,8 @@ def with_error_bars(fit: NoiseFit) -> tuple[NoiseFit, TransitionUncertainty | No
 
 def _rectified(fit: NoiseFit, model: TransitionUncertainty) -> TransitionUncertainty:
     """Correct T by the residuals of the pairs."""
-    of, T = fit.held_out, fit.one_T.transition_matrix
+    of = fit.held_out
+    T = fit.one_T.transition_matrix
     proba, y, noisy = fit.of_pairs
     of_pairs = fit.channel.posterior(proba, noisy)
     for out in folds_of(np.argsort(proba[np.arange(len(y)), y]), N_FOLDS):  # whatever the order of the samples
@@ -276,7 +295,8 @@ def _rectified(fit: NoiseFit, model: TransitionUncertainty) -> TransitionUncerta
 # ---------------------------------------------------------------------------- start and folds
 def shrunk_gold_start(held_out: HeldOut) -> NDArray[np.float64]:
     """Initial T: mean probabilities of the clean samples of each class, shrunk."""
-    c, (_, proba, proba_meta) = len(held_out.pairs), held_out.candidates[0]
+    c = len(held_out.pairs)
+    _, proba, proba_meta = held_out.candidates[0]
     if not len(held_out.clean):
         return np.full((c, c), 1 / c)
     missing = anchor_transition_matrix(proba) if (held_out.n_clean == 0).any() else None

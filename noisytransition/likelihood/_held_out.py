@@ -93,7 +93,8 @@ class HeldOut(NamedTuple):
 
     def without(self, out: NDArray[np.bool_]) -> "HeldOut":
         """Omit some of the clean samples."""
-        kept, c = ~out, len(self.pairs)
+        kept = ~out
+        c = len(self.pairs)
         known = out & (self.noisy_of_clean >= 0)
         return self._replace(
             candidates=[of._replace(proba_meta=of.proba_meta[kept]) for of in self.candidates],
@@ -204,8 +205,10 @@ def one_candidate(
     candidate: Candidate, noisy: NDArray, clean: NDArray, noisy_of_clean: NDArray, rows: tuple[NDArray, NDArray]
 ) -> HeldOut:
     """Held-out samples with one candidate; `rows` contains `HeldOut.rows` and `HeldOut.rows_of_clean`."""
-    c, known = candidate.proba.shape[1], noisy_of_clean >= 0
-    pairs, n_clean = pair_counts(clean[known], noisy_of_clean[known], c), np.bincount(clean, minlength=c)
+    c = candidate.proba.shape[1]
+    known = noisy_of_clean >= 0
+    pairs = pair_counts(clean[known], noisy_of_clean[known], c)
+    n_clean = np.bincount(clean, minlength=c)
     return HeldOut([candidate], noisy, clean, noisy_of_clean, pairs, n_clean, len(noisy), *rows)
 
 
@@ -219,7 +222,8 @@ def select_epochs(held_out: HeldOut, best: int, T: NDArray) -> Candidate:
     Patrini et al., 2017) of the 0-1 loss: given a true class, the rows of the inverse of T at the noisy labels have
     mean 1 at that class and 0 elsewhere.
     """
-    y, (first, *later) = held_out.noisy, held_out.candidates[best:]
+    y = held_out.noisy
+    first, *later = held_out.candidates[best:]
     if not later or len(T) > _MOST_CLASSES_TO_INVERT:
         return first
     inverse = np.linalg.pinv(T)

@@ -60,7 +60,7 @@ def fit_pair_posterior(
 
     with unit normal priors of log a and log b, and a normal prior of M. T is then the mean of these posteriors over
     *all* noisy samples, as in a step of expectation-maximisation, with the pairs as counts. Under one T, a = b = 1 and
-    M = 0. Return None unless the log of the Bayes factor against one T, by Laplace's method, is above 1.
+    M = 0. Return None unless the log of the Bayes factor against one T, by Laplace's method, is above 3.
 
     Parameters
     ----------
@@ -103,7 +103,8 @@ def wrong_true_labels(
     ``P(y | x, j) = (1 - e) q_y + e / c``, with q the posterior under one T, and e estimated by maximum likelihood. The
     log-evidence against e = 0 is by Schwarz's criterion.
     """
-    c, rows = len(T), np.arange(len(y))
+    c = len(T)
+    rows = np.arange(len(y))
     right = special.softmax(finite_log(proba) + finite_log(T.T[noisy]) + offset, axis=1)[rows, y]
 
     def loss(e: float) -> float:
@@ -119,21 +120,25 @@ def fit_channel(
     proba: NDArray, y: NDArray, noisy: NDArray, T: NDArray, offset: NDArray | float = 0.0
 ) -> tuple[LogLinear, float]:
     """Posterior fitted to the pairs, and the gain in log-posterior over one T."""
-    c, rows = len(T), np.arange(len(y))
+    c = len(T)
+    rows = np.arange(len(y))
     start = LogLinear(np.log(np.maximum(T, min(_SMALLEST_RATE, 0.1 / c))), np.ones(2), np.zeros((c, c)))
     factors = start.factors(proba, noisy)
 
     def loss(x: NDArray) -> tuple[float, NDArray]:
-        powers, offsets = np.exp(x[:2]), x[2:].reshape(c, c)
+        powers = np.exp(x[:2])
+        offsets = x[2:].reshape(c, c)
         log_q = special.log_softmax(factors @ powers + offsets[noisy] + offset, axis=1)
-        residual, of_offsets = np.exp(log_q), PRECISION * offsets
+        residual = np.exp(log_q)
+        of_offsets = PRECISION * offsets
         residual[rows, y] -= 1
         np.add.at(of_offsets, noisy, residual)
         value = (x[:2] @ x[:2] + PRECISION * (offsets**2).sum()) / 2 - log_q[rows, y].sum()
         of_powers = powers * np.einsum("nc,ncp->p", residual, factors) + x[:2]
         return value, np.concatenate([of_powers, of_offsets.ravel()])
 
-    at_one, most = np.zeros(2 + c * c), np.full(2 + c * c, np.inf)
+    at_one = np.zeros(2 + c * c)
+    most = np.full(2 + c * c, np.inf)
     most[:2] = _MOST_LOG_POWER
     bounds = optimize.Bounds(-most, most)
     best: Any = optimize.minimize(loss, at_one, jac=True, method="L-BFGS-B", bounds=bounds)
@@ -148,7 +153,8 @@ def _log_det(posterior: LogLinear, pairs: list[NDArray]) -> float:
 
     The block of a column is a diagonal minus a low-rank product, inverted by Woodbury's identity.
     """
-    log_det, of_powers = 0.0, np.eye(2)
+    log_det = 0.0
+    of_powers = np.eye(2)
     for j, proba in enumerate(pairs):
         if not len(proba):
             continue

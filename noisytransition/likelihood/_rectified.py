@@ -50,7 +50,8 @@ def rectified(
     Angelopoulos, Bates, Fannjiang, Jordan, Zrnic, "Prediction-Powered Inference", Science 2023.
     """
     T = model.transition_matrix
-    c, m = len(T), len(true)
+    c = len(T)
+    m = len(true)
     counts, of_counts, of_model = (np.zeros((c, c)) for _ in range(3))
     for j in range(c):
         mine = noisy_of_pairs == j
@@ -63,7 +64,8 @@ def rectified(
     total = counts.sum(axis=1, keepdims=True) + TINY
     counted = normalise_rows(counts, T)
     v_r = (_of_rows(counted, of_counts, total) + counted * (1 - counted) / total) * m / max(m - 2, 1)
-    v_m, distance = model.std**2 + _of_rows(T, of_model, total), counted - T
+    v_m = model.std**2 + _of_rows(T, of_model, total)
+    distance = counted - T
     beyond = (distance**2).sum(axis=1, keepdims=True)
     w = beyond / (beyond + v_r.sum(axis=1, keepdims=True) + TINY)
     std = np.sqrt((1 - w) * (v_m + distance**2) + w * v_r)
@@ -78,7 +80,8 @@ def _of_rows(T: NDArray, variance: NDArray, total: NDArray) -> NDArray[np.float6
 
 def _shares(of_noisy: NDArray, of_pairs: NDArray, is_true: NDArray, weights: NDArray) -> NDArray[np.float64]:
     """Shares of true classes among the samples with a given label, their variances, and those of a mean posterior."""
-    of_all, m = np.concatenate([of_noisy, of_pairs]), len(of_pairs)
+    of_all = np.concatenate([of_noisy, of_pairs])
+    m = len(of_pairs)
     mean = of_all.mean(axis=0) if len(of_all) else np.zeros(of_all.shape[1])
     if not m:
         return np.stack([mean, mean * (1 - mean), mean * (1 - mean)])

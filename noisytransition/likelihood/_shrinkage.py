@@ -60,7 +60,9 @@ def least_strength(M: NDArray) -> float:
 
 def _highest_evidence(counts: NDArray, M: NDArray, groups: list[NDArray[np.bool_]]) -> tuple[float, float]:
     """Highest log-evidence, and the strength that attains it."""
-    evidence_of, strengths, n = Evidence(counts, M, groups), _STRENGTHS.tolist(), len(_STRENGTHS)
+    evidence_of = Evidence(counts, M, groups)
+    strengths = _STRENGTHS.tolist()
+    n = len(_STRENGTHS)
     if not evidence_of.entries:  # the prior excludes all labels
         return 0.0, 0.0
 
@@ -96,7 +98,8 @@ def _rates(groups: list[NDArray[np.bool_]], counts: NDArray) -> NDArray[np.float
     The rate of a group is estimated from the rows that have such entries: a class that is alone in its superclass has
     no information about wrong labels within one.
     """
-    own, M = np.eye(len(counts), dtype=bool), np.zeros(counts.shape)
+    own = np.eye(len(counts), dtype=bool)
+    M = np.zeros(counts.shape)
     for group in groups:
         n_entries = group.sum(axis=1, keepdims=True)
         M += group * (counts[group].sum() / counts[n_entries[:, 0] > 0].sum()) / np.maximum(n_entries, 1)

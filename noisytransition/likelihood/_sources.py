@@ -11,7 +11,8 @@ from ..transition._estimation import finite_log, jeffreys_interval, normalise_ro
 from ._rules import EVIDENCE, N_FOLDS, WARN_P
 
 # Maximum number of EM steps, and tolerance of T
-_MAX_STEPS, _TOLERANCE = 200, 1e-4
+_MAX_STEPS = 200
+_TOLERANCE = 1e-4
 # Pseudo-counts per class of the common T, from which the evidence selects
 _STRENGTHS = np.geomspace(0.5, 1000, 23)
 # Pseudo-counts of each entry of the common T
@@ -75,7 +76,8 @@ class SourceFit(NamedTuple):
 
     def reasons(self) -> dict[str, str]:
         """Entries of `diagnostics_` about the sources."""
-        found, (correlation, pvalue, _) = {}, self.dependence
+        found = {}
+        correlation, pvalue, _ = self.dependence
         if pvalue < WARN_P:
             found["dependent_sources"] = (
                 f"sources err together: their errors in verified samples have a correlation of {correlation:.2f}. "
@@ -105,9 +107,11 @@ def fit_sources(
     `proba` of shape (n, c) are calibrated, and out-of-fold for verified samples. `codes` of shape (n, n_sources) and
     `true` of shape (n,) are labels, -1 if missing. The first c of the `n_labels` labels are the classes.
     """
-    labels, c = _Labels(proba, codes, n_labels), proba.shape[1]
+    labels = _Labels(proba, codes, n_labels)
+    c = proba.shape[1]
     matrices, posterior = labels.independent(true)
-    weights, precision = np.ones(codes.shape[1]), None
+    weights = np.ones(codes.shape[1])
+    precision = None
     folds = list(_folds(codes, true))
     if len(folds) == N_FOLDS:
         pools = [labels.pool(rows, labels.independent(known)[0], true) for rows, known in folds]
@@ -116,13 +120,16 @@ def fit_sources(
         weights = _merged(pools).best_weights(precision)
         weighted = labels.posterior(matrices, weights, np.full_like(true, -1))
         pools = [labels.pool(rows, labels.matrices(_certain(weighted, known)), true) for rows, known in folds]
-        weights, posterior = _merged(pools).best_weights(precision), _certain(weighted, true)
+        weights = _merged(pools).best_weights(precision)
+        posterior = _certain(weighted, true)
         matrices = labels.matrices(posterior)
     counts = labels.counts(posterior)
     common = _common(counts)
     of_labels = np.pad(posterior, ((0, 0), (0, n_labels - c + 1)))  # 0 if missing or no class
-    correct, given = of_labels[np.arange(len(codes))[:, None], codes], codes >= 0
-    n, n_verified = given.sum(axis=0), (given & (true >= 0)[:, None]).sum(axis=0)
+    correct = of_labels[np.arange(len(codes))[:, None], codes]
+    given = codes >= 0
+    n = given.sum(axis=0)
+    n_verified = (given & (true >= 0)[:, None]).sum(axis=0)
     right = (np.einsum("sii,si->s", matrices[:, :, :c], counts.sum(axis=2)) + 0.5) / (n + 1)
     not_known = (correct * (1 - correct)).sum(axis=0) / (right * (1 - right))  # missing information (Louis, 1982)
     of_one = (counts * np.log(common)).sum(axis=(1, 2))
@@ -155,18 +162,22 @@ class _Labels:
     """Labels by all sources, and calibrated probabilities of the same samples."""
 
     def __init__(self, proba: NDArray, codes: NDArray[np.integer], n_labels: int) -> None:
-        self.log_proba, self.codes, self.n_labels = finite_log(proba), codes, n_labels
+        self.log_proba = finite_log(proba)
+        self.codes = codes
+        self.n_labels = n_labels
         self.indicators = _indicators(codes, n_labels)
 
     def independent(self, true: NDArray[np.intp]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Estimate T of independent sources and P(true | x, labels), starting from votes."""
-        c, n_sources = self.log_proba.shape[1], self.codes.shape[1]
+        c = self.log_proba.shape[1]
+        n_sources = self.codes.shape[1]
         votes = self.indicators @ np.tile(np.eye(self.n_labels, c), (n_sources, 1))
         posterior = _certain(special.softmax(self.log_proba + np.log(0.5 + votes), axis=1), true)
         matrices = self.matrices(posterior)
         for _ in range(_MAX_STEPS):
             posterior = self.posterior(matrices, np.ones(n_sources), true)
-            last, matrices = matrices, self.matrices(posterior)
+            last = matrices
+            matrices = self.matrices(posterior)
             if np.abs(matrices - last).max() < _TOLERANCE:
                 break
         return matrices, posterior
@@ -235,7 +246,8 @@ def _shrunk_shares(counts: NDArray) -> tuple[NDArray[np.float64], NDArray[np.flo
 def _log_evidence(counts: NDArray, prior: NDArray) -> NDArray[np.float64]:
     """Dirichlet-multinomial log-likelihood of the counts of each source (Minka, 2000)."""
     of_entries = (special.gammaln(counts + prior) - special.gammaln(prior)).sum(axis=(1, 2))
-    n, a = counts.sum(axis=2), prior.sum(axis=1)
+    n = counts.sum(axis=2)
+    a = prior.sum(axis=1)
     return of_entries + (special.gammaln(a) - special.gammaln(n + a)).sum(axis=1)
 
 
@@ -243,7 +255,8 @@ def _log_evidence(counts: NDArray, prior: NDArray) -> NDArray[np.float64]:
 def _dependence(codes: NDArray[np.integer], true: NDArray[np.intp], matrices: NDArray) -> Dependence:
     """Test the correlation of errors of two sources in the same verified sample, given its true class."""
     rows = true >= 0
-    given, of_true = codes[rows] >= 0, true[rows]
+    given = codes[rows] >= 0
+    of_true = true[rows]
     error = 1 - matrices[:, of_true, of_true].T  # probability, of shape (n_verified, n_sources)
     residual = np.where(given, (codes[rows] != of_true[:, None]) - error, 0.0)
     variance = np.where(given, error * (1 - error), 0.0)
@@ -252,7 +265,8 @@ def _dependence(codes: NDArray[np.integer], true: NDArray[np.intp], matrices: ND
         """Sum of the products of two sources, over pairs and samples."""
         return max(float((values.sum(axis=1) ** 2 - (values**2).sum(axis=1)).sum() / 2), 0.0)
 
-    scale, std = pairs(np.sqrt(variance)), pairs(variance) ** 0.5
+    scale = pairs(np.sqrt(variance))
+    std = pairs(variance) ** 0.5
     if not std:
         return Dependence(0.0, 1.0, 1.0)
     found = pairs(residual)
@@ -305,13 +319,16 @@ class _Pool(NamedTuple):
 
     def best_weights(self, precision: float) -> NDArray[np.float64]:
         """Maximise the posterior of non-negative weights: normal around their mean, which is normal around 1."""
-        n_sources, is_one = self.logs.shape[1], np.isinf(precision)
+        n_sources = self.logs.shape[1]
+        is_one = np.isinf(precision)
         of_true = self.logs[np.arange(len(self.true)), :, self.true].sum(axis=0)
 
         def loss(x: NDArray) -> tuple[float, NDArray]:
-            mean, weights = x[0], np.full(n_sources, x[0]) if is_one else x[1:]
+            mean = x[0]
+            weights = np.full(n_sources, x[0]) if is_one else x[1:]
             slope = np.einsum("nsc,nc->s", self.logs, np.exp(self.log_posterior(weights))) - of_true
-            value, of_mean = self.losses(weights).sum() + _OF_MEAN / 2 * (mean - 1) ** 2, _OF_MEAN * (mean - 1)
+            value = self.losses(weights).sum() + _OF_MEAN / 2 * (mean - 1) ** 2
+            of_mean = _OF_MEAN * (mean - 1)
             if is_one:
                 return value, np.array([slope.sum() + of_mean])
             apart = weights - mean

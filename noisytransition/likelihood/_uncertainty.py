@@ -55,7 +55,8 @@ class TransitionUncertainty(NamedTuple):
 
         If the lower bound is 0, the flip may never occur.
         """
-        T, share = self.transition_matrix, (1 + check_level(level)) / 2
+        T = self.transition_matrix
+        share = (1 + check_level(level)) / 2
         z = special.ndtri(share)
         low = np.maximum(T - z * self.scale, 0)
         # quantile of the truncated normal distribution
@@ -159,7 +160,9 @@ def leave_one_out_scores(
     scores = np.empty(len(y_clean))
     most = max(1, _CHUNK // c)
     for rows in (slice(i, i + most) for i in range(0, len(y_clean), most)):
-        p, w, label = of_clean[rows], weights[rows, None, None], y_clean[rows]
+        p = of_clean[rows]
+        w = weights[rows, None, None]
+        label = y_clean[rows]
         by_map = np.stack([map_scores(p, np.broadcast_to(unit, p.shape)) for unit in np.eye(c)], axis=1)
         A = by_map @ covariance @ by_map.transpose(0, 2, 1)
         V = p[:, :, None] * (np.eye(c) - p[:, None])
@@ -201,7 +204,10 @@ class _Free:
 
 def _cut_at_zero(T: NDArray, free: _Free, slope: NDArray, information: NDArray) -> TransitionUncertainty:
     """Normal approximation of each free entry, truncated at 0, and of the largest of each row."""
-    at, scale, location, std = (free.rows, free.columns), np.empty_like(T), T.copy(), np.empty_like(T)
+    at = (free.rows, free.columns)
+    scale = np.empty_like(T)
+    location = T.copy()
+    std = np.empty_like(T)
     covariance = _covariance(T[at], slope, information)
     scale[at] = np.sqrt(np.diag(covariance))
     location[at], shorter = _cut_normal(T[at], scale[at], slope)
@@ -217,9 +223,11 @@ def _covariance(T: NDArray, slope: NDArray, information: NDArray) -> NDArray[np.
 
     Otherwise an entry could increase while others fall below 0.
     """
-    held, covariance = np.zeros(len(T), dtype=bool), np.zeros_like(information)
+    held = np.zeros(len(T), dtype=bool)
+    covariance = np.zeros_like(information)
     while True:
-        inside, outside = np.flatnonzero(~held), np.flatnonzero(held)
+        inside = np.flatnonzero(~held)
+        outside = np.flatnonzero(held)
         inverse = np.linalg.inv(information[np.ix_(inside, inside)])
         cross = information[np.ix_(outside, inside)]
         alone = information[outside, outside] - np.einsum("ij,jk,ik->i", cross, inverse, cross)
@@ -256,14 +264,19 @@ def _information(
 
 def _noisy_information(proba: NDArray, y: NDArray, T: NDArray) -> tuple[NDArray, NDArray, NDArray, NDArray]:
     """Sum of the scores of T; sums of outer products of scores: T (by column), map and T, map."""
-    c, n_map = len(T), len(map_prior(proba[:1]))
-    slope, of_T = np.zeros((c, c)), np.zeros((c, c, c))
-    of_both, of_map = np.zeros((n_map, c, c)), np.zeros((n_map, n_map))
+    c = len(T)
+    n_map = len(map_prior(proba[:1]))
+    slope = np.zeros((c, c))
+    of_T = np.zeros((c, c, c))
+    of_both = np.zeros((n_map, c, c))
+    of_map = np.zeros((n_map, n_map))
     for start in range(0, len(y), _CHUNK):
-        p, labels = proba[start : start + _CHUNK], y[start : start + _CHUNK]
+        p = proba[start : start + _CHUNK]
+        labels = y[start : start + _CHUNK]
         joint = p * T.T[labels]
         likelihood = joint.sum(axis=1, keepdims=True)
-        of_row, scores = p / likelihood, map_scores(p, joint / likelihood - p)
+        of_row = p / likelihood
+        scores = map_scores(p, joint / likelihood - p)
         of_map += scores.T @ scores
         for j in np.unique(labels):
             mine = labels == j
