@@ -40,15 +40,13 @@ __all__ = [
     "make_verified_scorer",
     "plot_transition_history",
     "sampling_limit",
-    "show_versions",
     "transition_error",
 ]
 
 # modules of the public names, in ascending order of their requirements
-_HOMES = "_show_versions transition likelihood noise_model plotting model_selection methods nets datasets comparison"
+_HOMES = "transition likelihood noise_model plotting model_selection methods nets datasets comparison"
 
 if TYPE_CHECKING:
-    from ._show_versions import *
     from .comparison import *
     from .datasets import *
     from .likelihood import *

@@ -97,7 +97,8 @@ class TrustedKFold(BaseCrossValidator):
             )
         check_count(self.n_splits, 2, "n_splits")
         labels = read_labels(columns, _num_samples(columns.verified), complete=False)
-        verified, others = np.flatnonzero(labels.is_clean), np.flatnonzero(~labels.is_clean)
+        verified = np.flatnonzero(labels.is_clean)
+        others = np.flatnonzero(~labels.is_clean)
         if len(verified) < self.n_splits:
             raise ValueError(f"n_splits={self.n_splits}, but {len(verified)} samples are verified. Use fewer folds.")
         folds = StratifiedKFold(self.n_splits, shuffle=self.shuffle, random_state=self.random_state)

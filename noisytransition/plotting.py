@@ -138,14 +138,17 @@ class TransitionMatrixDisplay:
 
         """
         panels = self._panels({"cmap": cmap, **(im_kw or {})})
-        n_classes, learned = len(self.transition_matrix), len(panels) // 2
+        n_classes = len(self.transition_matrix)
+        learned = len(panels) // 2
         side = float(np.clip(0.45 * n_classes, 2.5, 0.45 * _MOST_NUMBERS))
         self.axes_ = _axes(ax, len(panels), (len(panels) * (side + 0.8) + 0.8, side + 1.2))
-        self.ax_, self.figure_ = self.axes_[learned], self.axes_[learned].figure
-        written = n_classes <= _MOST_NUMBERS if include_values == "auto" else include_values
+        self.ax_ = self.axes_[learned]
+        self.figure_ = self.ax_.figure
+        if include_values == "auto":
+            include_values = n_classes <= _MOST_NUMBERS
         for k, (axes, (title, matrix, kw)) in enumerate(zip(self.axes_, panels, strict=True)):
             image = axes.imshow(matrix, **kw)
-            text = _write(axes, image, values_format) if written else None
+            text = _write(axes, image, values_format) if include_values else None
             axes.set(title=title, xlabel="noisy label", ylabel="true label")
             axes.grid(visible=False)
             _label_ticks(axes, self.display_labels)
@@ -176,8 +179,9 @@ def _write(axes: Axes, image: Any, values_format: str) -> np.ndarray:
     zeros = format(0.0, values_format), format(-0.0, values_format)
     texts = np.empty(light.shape, dtype=object)
     for i, j in np.ndindex(light.shape):
-        number, color = format(matrix[i, j], values_format), "black" if light[i, j] else "white"
+        number = format(matrix[i, j], values_format)
         number = "" if number in zeros else number
+        color = "black" if light[i, j] else "white"
         texts[i, j] = axes.text(j, i, number, color=color, ha="center", va="center", fontsize="small")
     return texts
 
@@ -185,9 +189,9 @@ def _write(axes: Axes, image: Any, values_format: str) -> np.ndarray:
 def _label_ticks(axes: Any, labels: list[str]) -> None:
     """Label every k-th row and column; rotate long names of columns."""
     step = -(-len(labels) // _MOST_TICKS)
-    shown, places = labels[::step], range(0, len(labels), step)
-    long = max(map(len, shown)) > 3
-    rotated = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if long else {}
+    shown = labels[::step]
+    places = range(0, len(labels), step)
+    rotated = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if max(map(len, shown)) > 3 else {}
     axes.set_yticks(places, labels=shown, **_PLAIN)
     axes.set_xticks(places, labels=shown, **_PLAIN, **rotated)
 
@@ -232,12 +236,13 @@ def plot_transition_history(
     >>> [line.get_label() for line in ax.get_lines()]
     ['cat → dog', 'dog → cat']
     """
-    given, names = estimator_or_history, display_labels
+    given = estimator_or_history
     if hasattr(given, "fit") or hasattr(given, "transition_history_"):
-        given, names = _fitted(given, "transition_history_", names)
-    names = None if names is None else list(names)
+        given, display_labels = _fitted(given, "transition_history_", display_labels)
+    names = None if display_labels is None else list(display_labels)
     history = _matrices(given, "transition history", ndim=3)
-    labels, truth = _labels(names, history.shape[1]), _true_matrix(true_matrix, history.shape[1], names)
+    labels = _labels(names, history.shape[1])
+    truth = _true_matrix(true_matrix, history.shape[1], names)
     entries = _largest_entries(history[-1] if truth is None else np.maximum(history[-1], truth), top)
 
     panels = _axes(ax, *((1, (6.4, 4.0)) if truth is None else (2, (10.5, 4.0))))

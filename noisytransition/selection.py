@@ -152,8 +152,9 @@ class BestCleanEpoch(BestEpoch):
 def _outputs(net: "NoisyLabelNet", rows: "Rows | None") -> tuple[Tensor, Tensor]:
     """Logits and labels of samples."""
     assert rows is not None, "the training has ended"
-    logits, labels = (torch.cat(parts) for parts in zip(*net.evaluated(rows), strict=True))
-    return logits.float(), labels.to(logits.device)
+    logits, labels = zip(*net.evaluated(rows), strict=True)
+    joined = torch.cat(logits)
+    return joined.float(), torch.cat(labels).to(joined.device)
 
 
 def _copied(part: nn.Module) -> State:

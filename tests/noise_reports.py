@@ -6,10 +6,10 @@ import numpy as np
 
 from noisytransition import LabelNoiseModel, flip_labels
 from noisytransition.likelihood._channels import OneT
+from noisytransition.noise_model._samples import LabelledSamples
 from noisytransition.report import NoiseReport
 from noisytransition.report._facts import Clean, make_facts
 from noisytransition.report._samples import sample_facts
-from noisytransition.transition._posterior import LabelledSamples
 
 
 class SomeClassifier:

@@ -8,7 +8,6 @@ import sys
 import tarfile
 import tomllib
 import zipfile
-from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -114,20 +113,6 @@ def test_links_of_the_readme_lead_somewhere_on_a_package_index(archives):
 def test_the_metadata_are_those_of_a_package_index(archives):
     pytest.importorskip("twine")
     subprocess.run([sys.executable, "-m", "twine", "check", "--strict", *map(str, archives)], check=True)
-
-
-def test_a_bug_report_has_all_versions(capsys, monkeypatch):
-    """If torch cannot be imported, the error follows the versions."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    extras = project["optional-dependencies"]
-    monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(ImportError, match="torch"):
-        noisytransition.show_versions()
-    shown = dict(re.findall(r"^ *([\w-]+): (.*)$", capsys.readouterr().out, re.MULTILINE))
-    packages = {re.match("[a-z0-9-]+", text)[0] for text in project["dependencies"] + extras["plot"] + extras["vision"]}
-    assert shown.pop("noisytransition") == noisytransition.__version__
-    assert shown.keys() - {"python", "executable", "machine", "pip"} == packages
-    assert shown["numpy"] == metadata.version("numpy")
 
 
 def test_one_version_and_one_date():

@@ -15,9 +15,8 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 from skorch.history import History
 from torch import nn
-from torch.utils.data import Dataset
 
-from ..data._read import DRAWS, HOW_TO_PASS, Samples, read_rows, rows_to_score, validate_rows
+from ..data._read import DRAWS, HOW_TO_PASS, Samples, SeparateSamples, read_rows, rows_to_score, validate_rows
 from ..data._warnings import warn_of_equal_shares, warn_of_scale
 from ..fitting._checks import CONSTRAINTS, check_net_parameters
 from ..fitting._describe import describe_fit
@@ -163,7 +162,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         y: ArrayLike | None = None,
         *,
         y_verified: ArrayLike | None = None,
-        meta: tuple[Samples, ArrayLike] | Dataset | None = None,
+        meta: SeparateSamples | None = None,
         X_meta: Samples | None = None,
         y_meta: ArrayLike | None = None,
         y_meta_noisy: ArrayLike | None = None,
@@ -219,40 +218,40 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         self._forget()
         try:
             self._check_parameters()
-            clean_data = y_verified, meta, X_meta, y_meta, y_meta_noisy
             by_label = self.meta_sampling == "random" and not set(DRAWS) & set(self._net_params)
-            classes, noisy, clean, by_source = read_rows(
-                self, X, y, *clean_data, sample_weight, sources, weigh_by_label=by_label
+            data = read_rows(
+                self, X, y, y_verified, meta, X_meta, y_meta, y_meta_noisy, sample_weight, sources, by_label=by_label
             )
-            if by_source is not None and not self._takes_sources:
+            if data.sources is not None and not self._takes_sources:
                 raise ValueError(
-                    f"{type(self).__name__} accepts labels of one source, but got {by_source.names.tolist()[:3]}. Pass "
-                    "one column of labels and a column 'verified', or use EMTransitionClassifier."
+                    f"{type(self).__name__} accepts labels of one source, but got {data.sources.names.tolist()[:3]}. "
+                    "Pass one column of labels and a column 'verified', or use EMTransitionClassifier."
                 )
-            if self._needs_clean_data and not len(clean):
+            if self._needs_clean_data and not len(data.clean):
                 raise ValueError(f"{type(self).__name__} needs clean data, got none. {HOW_TO_PASS}")
             # before random_state changes
-            fingerprint = {} if state is None else describe_fit(self, noisy, clean, by_source)
+            fingerprint = {} if state is None else describe_fit(self, data.noisy, data.clean, data.sources)
             run = RUN_CLASS.get()(
-                self._shared_params(classes),
-                noisy,
-                clean,
-                classes,
+                self._shared_params(data.classes),
+                data.noisy,
+                data.clean,
+                data.classes,
                 seed=self._seed(),
-                sources=by_source,
+                sources=data.sources,
                 watch=not self._needs_clean_data,
                 bar=type(self).__name__ if self.verbose == 1 else None,
             )
             self._check_data(run)
             if self._needs_clean_data and not self._corrects_class_prior:
-                warn_of_equal_shares(noisy.label, clean.label, classes)
+                warn_of_equal_shares(data.noisy.label, data.clean.label, data.classes)
             if not isinstance(self.module, str):  # built-in networks scale their inputs
-                warn_of_scale(noisy)
+                warn_of_scale(data.noisy)
             with torch_as_it_was():
                 if state is not None:
                     run.save_in(state, fingerprint)
                 self._fit(run)
-            self.classes_, self.histories_ = run.classes, run.histories
+            self.classes_ = run.classes
+            self.histories_ = run.histories
         except BaseException:
             self._forget()
             raise
@@ -283,15 +282,13 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def _shared_params(self, classes: NDArray) -> dict[str, Any]:
         own = {name: getattr(self, name) for name in self._get_param_names() if name in _SHARED} | self._net_params
+        device = self.device
+        if device is None:
+            parameters = self.module.parameters() if isinstance(self.module, nn.Module) else iter(())
+            device = next((str(p.device) for p in parameters), "cpu")
         lines = max(int(self.verbose) - 1, 0)  # verbose=1 shows the progress bar
-        of_fit = {"classes": np.arange(len(classes)), "device": self._device(), "verbose": lines}
+        of_fit = {"classes": np.arange(len(classes)), "device": device, "verbose": lines}
         return {name: as_python(value) for name, value in own.items()} | of_fit
-
-    def _device(self) -> str | torch.device:
-        if self.device is not None:
-            return self.device
-        parameters = self.module.parameters() if isinstance(self.module, nn.Module) else iter(())
-        return next((str(p.device) for p in parameters), "cpu")
 
     # ---- predict
     @property
@@ -362,8 +359,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         ndarray of shape (n_samples,)
             Predicted labels.
         """
-        proba = self.predict_proba(X)
-        return self.classes_[proba.argmax(axis=1)]
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
     def score(
         self,

@@ -34,7 +34,8 @@ def save(clf: "NoisyLabelClassifier", path: str | PathLike) -> None:
     path = Path(path)
     if path.exists():
         about(path, KIND)  # raises for a file of another kind
-    module, params = clf.net_.plain_module_, clf.get_params(deep=False)
+    module = clf.net_.plain_module_
+    params = clf.get_params(deep=False)
     plain = {k: v for k, v in params.items() if is_plain(v)}
     content = {
         "class": name_of(type(clf)),

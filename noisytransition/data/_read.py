@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,11 +27,12 @@ from ._parts import check_sample, rows_of_parts
 from ._warnings import warn_if_unscaled, warn_of_copies
 
 Samples: TypeAlias = ArrayLike | Mapping[str, Any] | Dataset | sparray | spmatrix
+SeparateSamples: TypeAlias = tuple[Samples, ArrayLike] | Dataset
 
 # number of checked samples of a Dataset, which may be slow to read: a choice, not measured
 _LOOKED_AT = 8
 # parameters that control sampling
-DRAWS = ("iterator_train", "iterator_train__sampler", "iterator_train__shuffle", "iterator_train__batch_sampler")
+DRAWS = ("iterator_train", "iterator_train__batch_sampler", "iterator_train__sampler", "iterator_train__shuffle")
 
 # end of error messages about clean data
 HOW_TO_PASS = (
@@ -42,52 +43,74 @@ HOW_TO_PASS = (
 _ENCODE_X = "Encode text, categories and dates as numbers first."
 
 
+class FitData(NamedTuple):
+    """Classes, noisy and clean samples with class indices as labels, and labels by source if there are several.
+
+    Noisy samples have a weight above 0. Clean samples have the columns ``noisy_label`` (-1 if unknown), ``drawn``
+    (probabilities of their draw), and ``sample_weight`` by their draw (with `by_label`), if these are known.
+    """
+
+    classes: NDArray
+    noisy: Rows
+    clean: Rows
+    sources: SourceLabels | None
+
+
 def read_rows(
     estimator: BaseEstimator,
     X: Samples,
     y: ArrayLike | None,
     y_verified: ArrayLike | None = None,
-    meta: tuple[Samples, ArrayLike] | Dataset | None = None,
+    meta: SeparateSamples | None = None,
     X_meta: Samples | None = None,
     y_meta: ArrayLike | None = None,
     y_meta_noisy: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     sources: ArrayLike | None = None,
     *,
-    weigh_by_label: bool = True,
-) -> tuple[NDArray, Rows, Rows, SourceLabels | None]:
-    """Validate noisy and clean samples; return the classes, both samples with class indices, and labels by source.
-
-    Noisy samples have a weight above 0. Clean samples have the columns ``noisy_label`` (-1 if unknown), ``drawn``
-    (probabilities of their draw), and ``sample_weight`` by their draw (with `weigh_by_label`), if these are known.
-    """
-    if sample_weight is not None and (drawn := sorted(set(DRAWS) & set(estimator.get_params(deep=False)))):
-        raise ValueError(f"sample_weight cannot be combined with {drawn}: both control sampling. Omit one.")
+    by_label: bool = True,
+) -> FitData:
+    """Validate noisy and clean samples, and encode their labels."""
+    if sample_weight is not None and (draws := [name for name in DRAWS if name in estimator.get_params(deep=False)]):
+        raise ValueError(f"sample_weight cannot be combined with {draws}: both control sampling. Omit one.")
     warn_of_order(X, y, y_verified, sample_weight, sources)
-    if y is None and (isinstance(X, Dataset) or _are_samples(X)):
+    if y is None and _is_dataset(X):
         y = _labels_of_pairs(X, "X")
     X_meta, y_meta = separate_samples(meta, X_meta, y_meta, y_meta_noisy)
-    rows, beside, separate = validate_rows(estimator, X, reset=True), None, None
-    if X_meta is not None:  # a batch can have rows of both
-        beside = validate_rows(estimator, X_meta, reset=False, name="X_meta")
-        separate = SeparateLabels(len(beside), y_meta, y_meta_noisy)
-        if beside.sample_shape != rows.sample_shape:
-            found = f"samples of X_meta have the shape {beside.sample_shape}, samples of X {rows.sample_shape}"
-            raise ValueError(f"{found}. Pass equal shapes.")
-        if not has_parts(rows.source):
-            warn_if_unscaled(rows, beside)
-            warn_of_copies(rows, beside)
+    rows = validate_rows(estimator, X, reset=True)
+    beside = None if X_meta is None else _separate_rows(estimator, X_meta, rows)
+    separate = None if beside is None else SeparateLabels(len(beside), y_meta, y_meta_noisy)
     labels = labels_of_fit(len(rows), y, y_verified, separate, sources, sample_weight)
+    return _with_labels(rows, beside, labels, by_label)
+
+
+def _separate_rows(estimator: BaseEstimator, X_meta: Any, rows: Rows) -> Rows:
+    """Validate X_meta. Raise unless its samples have the shape of the samples of X, as batches can have rows of both.
+
+    Warn if they seem unscaled, or are also in X.
+    """
+    beside = validate_rows(estimator, X_meta, reset=False, name="X_meta")
+    if beside.sample_shape != rows.sample_shape:
+        found = f"samples of X_meta have the shape {beside.sample_shape}, samples of X {rows.sample_shape}"
+        raise ValueError(f"{found}. Pass equal shapes.")
+    if not has_parts(rows.source):
+        warn_if_unscaled(rows, beside)
+        warn_of_copies(rows, beside)
+    return beside
+
+
+def _with_labels(rows: Rows, beside: Rows | None, labels: Labels, by_label: bool) -> FitData:
+    """Select noisy and clean samples, from `rows` or `beside`, and add their labels and weights."""
     in_X, of_clean = labels.positions
-    clean = rows.take(of_clean) if beside is None else beside
     noisy = rows if len(in_X) == len(rows) else rows.take(in_X)
     noisy = noisy.with_columns(label=labels.noisy, sample_weight=labels.weights)
+    clean = rows.take(of_clean) if beside is None else beside
     weight: Any = None if labels.weights is None else 1.0  # the mean weight of the noisy samples
-    if weigh_by_label and len(clean) and np.ptp(of_draw := labels.weights_of_draw()):
+    if by_label and len(clean) and np.ptp(of_draw := labels.weights_of_draw()):
         weight = of_draw
     pairs = labels.noisy_of_clean if (labels.noisy_of_clean >= 0).any() else None
     clean = clean.with_columns(label=labels.clean, noisy_label=pairs, drawn=labels.drawn, sample_weight=weight)
-    return labels.classes, noisy, clean, labels.by_source
+    return FitData(labels.classes, noisy, clean, labels.by_source)
 
 
 # ---------------------------------------------------------------------------- the form of clean data
@@ -144,6 +167,11 @@ def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool, name: str = 
     return as_rows(values.astype(values.dtype.newbyteorder("="), copy=False))
 
 
+def _is_dataset(X: Any) -> bool:
+    """Whether X is a Dataset, or a list of its samples."""
+    return isinstance(X, Dataset) or _are_samples(X)
+
+
 def _are_samples(X: Any) -> bool:
     """Whether X is a list of samples of a Dataset, as made by scikit-learn's cross-validation.
 
@@ -173,9 +201,9 @@ def _check_dataset(X: Any, name: str) -> None:
         raise ValueError(f"{name} is a Dataset without __len__. Define it to return the number of samples.")
     if not len(X):
         raise ValueError(f"{name} is a Dataset with 0 samples. Pass at least one.")
-    rows, shapes = as_rows(X), set()
-    for i in np.linspace(0, len(X) - 1, min(len(X), _LOOKED_AT), dtype=int).tolist():
-        shapes.add(check_sample(rows[i][0], f"sample {i} of {name}"))
+    rows = as_rows(X)
+    places = np.linspace(0, len(X) - 1, min(len(X), _LOOKED_AT), dtype=int).tolist()
+    shapes = {check_sample(rows[i][0], f"sample {i} of {name}") for i in places}
     if len(shapes) > 1:
         raise ValueError(f"samples of {name} have different shapes: {', '.join(sorted(shapes))}. Pad them.")
     tensors = X.tensors if isinstance(X, TensorDataset) else ()
@@ -208,7 +236,7 @@ def rows_to_score(
     which they represent all samples.
     """
     if y is None and y_verified is None:
-        if not isinstance(X, Dataset) and not _are_samples(X):
+        if not _is_dataset(X):
             raise ValueError("y is None. Pass the true labels.")
         y = _labels_of_pairs(X, "X")
     columns = split_columns(y, y_verified)
@@ -220,14 +248,16 @@ def rows_to_score(
     labels = read_labels(columns, _num_samples(X), complete=False, minus_one_is_label=is_label)
     if not len(labels.clean):
         raise ValueError("no sample is verified, but scores need verified samples. Use cv=TrustedKFold(...).")
-    rows, true = np.flatnonzero(labels.is_clean), labels.classes[labels.clean]
-    weights = None if sample_weight is None else _safe_indexing(sample_weight, rows)
+    rows = np.flatnonzero(labels.is_clean)
+    true = labels.classes[labels.clean]
+    if sample_weight is not None:
+        sample_weight = _safe_indexing(sample_weight, rows)
     of_draw = _weights_to_score(classifier, labels)
     if np.ptp(of_draw):
-        weights = of_draw if weights is None else weights * of_draw
-    if labels.is_clean.all():
-        return X, true, weights
-    return Subset(X, rows.tolist()) if isinstance(X, Dataset) else _safe_indexing(X, rows), true, weights
+        sample_weight = of_draw if sample_weight is None else sample_weight * of_draw
+    if not labels.is_clean.all():
+        X = Subset(X, rows.tolist()) if isinstance(X, Dataset) else _safe_indexing(X, rows)
+    return X, true, sample_weight
 
 
 def _weights_to_score(classifier: Any, labels: Labels) -> NDArray[np.float64]:

@@ -13,7 +13,8 @@ from ..nets import DatasetRows, Rows
 # All values are choices, not measured.
 # distance between the means of clean and noisy samples, in standard deviations in the median feature, above which clean
 # samples seem unscaled; number of compared samples
-_FAR, _COMPARED_ROWS = 5.0, 1000
+_FAR = 5.0
+_COMPARED_ROWS = 1000
 # ratio of the most to the least frequent noisy label above which a fixed number of clean samples per class is reported;
 # asymmetric noise of 0.6 gives this ratio to balanced classes
 _UNEQUAL = 4.0
@@ -36,7 +37,7 @@ def warn_if_unscaled(rows: Rows, clean: Rows) -> None:
         warnings.warn(
             "The clean samples are far from X in most features, so they are probably not scaled in the same way. A "
             "Pipeline does not transform meta: use y_verified, or X_meta with transform_input=['X_meta'].",
-            stacklevel=4,
+            stacklevel=5,
         )
 
 
@@ -45,22 +46,23 @@ def warn_of_copies(rows: Rows, clean: Rows) -> None:
     if any(type(of_rows) is not Rows for of_rows in (rows, clean)):
         return
     dtype = rows.source.dtype  # hashes of rows need less memory than their bytes
-    in_X, of_clean = ([hash(row.astype(dtype).tobytes()) for row in of_rows.source] for of_rows in (rows, clean))
-    different = set(in_X)
-    found = sum(row in different for row in of_clean)
-    by_chance = len(of_clean) * (1 - len(different) / len(in_X))
+    different = {hash(row.astype(dtype).tobytes()) for row in rows.source}
+    found = sum(hash(row.astype(dtype).tobytes()) in different for row in clean.source)
+    by_chance = len(clean) * (1 - len(different) / len(rows))
     if found > 2 * by_chance + _BY_CHANCE:
         warnings.warn(
-            f"{found} of the {len(of_clean)} clean samples are also in X and count twice. Pass their labels as "
+            f"{found} of the {len(clean)} clean samples are also in X and count twice. Pass their labels as "
             "y_verified instead, with one entry for each sample of X.",
-            stacklevel=4,
+            stacklevel=5,
         )
 
 
 def warn_of_equal_shares(noisy: NDArray[np.int64], clean: NDArray[np.int64], classes: NDArray) -> None:
     """Warn if the clean samples seem stratified by class while the noisy labels are imbalanced."""
-    of_noisy, of_clean = (np.bincount(labels, minlength=len(classes)) for labels in (noisy, clean))
-    least, most = of_noisy.argmin(), of_noisy.argmax()
+    of_noisy = np.bincount(noisy, minlength=len(classes))
+    of_clean = np.bincount(clean, minlength=len(classes))
+    least = of_noisy.argmin()
+    most = of_noisy.argmax()
     if not is_balanced(of_clean) or of_noisy[most] <= _UNEQUAL * of_noisy[least]:
         return
     names = classes.tolist()

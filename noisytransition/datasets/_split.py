@@ -133,11 +133,7 @@ def make_noisy_data(
     X, X_test = _checked_rows(X, y, n_classes, "X"), _checked_rows(X_test, y_test, n_classes, "X_test")
     y_noisy, T = _noisy_labels(y, in_class_order(noise, classes), n_classes, rng)
     clean = _draw_clean(y, n_meta, n_classes, balanced, rng)
-    noisy = np.setdiff1d(np.arange(len(y)), clean)
-    if n_noisy is not None:
-        noisy = _draw(noisy, check_count(n_noisy, 1, "n_noisy"), rng)
-    if not len(noisy):
-        raise ValueError(f"n_meta={n_meta} of {len(y)} training samples leaves no noisy sample. Pass a smaller n_meta.")
+    noisy = _draw_noisy(clean, len(y), n_noisy, rng)
     return ComparisonData(
         _take(X, noisy),
         y_noisy[noisy],
@@ -173,6 +169,18 @@ def _draw_clean(y: NDArray, n: int, n_classes: int, balanced: bool, rng: Any) ->
             "n_meta or balanced=False."
         )
     return np.sort(np.concatenate([_draw(np.flatnonzero(y == c), size, rng) for c, size in enumerate(sizes)]))
+
+
+def _draw_noisy(clean: NDArray[np.integer], n_rows: int, n: int | None, rng: Any) -> NDArray[np.integer]:
+    """Draw sorted indices of n noisy samples among those that are not clean; None: all of these."""
+    noisy = np.setdiff1d(np.arange(n_rows), clean)
+    if n is not None:
+        noisy = _draw(noisy, check_count(n, 1, "n_noisy"), rng)
+    if not len(noisy):
+        raise ValueError(
+            f"n_meta={len(clean)} of {n_rows} training samples leaves no noisy sample. Pass a smaller n_meta."
+        )
+    return noisy
 
 
 def _draw(rows: NDArray[np.integer], n: int, rng: Any) -> NDArray[np.integer]:
@@ -213,8 +221,8 @@ def _noisy_labels(y: NDArray, noise: Any, n_classes: int, rng: Any) -> tuple[NDA
 
 def _check_agreement(y: NDArray, given: NDArray, n_classes: int) -> None:
     """Raise if the noisy labels are unrelated to the true ones, e.g. because the samples are in another order."""
-    shares = [np.bincount(labels, minlength=n_classes) / len(y) for labels in (y, given)]
-    chance, agreement = shares[0] @ shares[1], (y == given).mean()
+    chance = (np.bincount(y, minlength=n_classes) / len(y)) @ (np.bincount(given, minlength=n_classes) / len(y))
+    agreement = (y == given).mean()
     if chance < 1 and agreement <= chance + _CLEARLY * np.sqrt(chance * (1 - chance) / len(y)):
         raise ValueError(
             f"the labels in noise agree with the true labels for {agreement:.1%} of samples, no more than by chance "

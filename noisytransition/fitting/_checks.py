@@ -216,8 +216,8 @@ def without_bound_callbacks(params: Mapping[str, Any]) -> dict[str, Any]:
 def check_checkpoints(callbacks: Sequence | None, net_params: Mapping[str, Any]) -> None:
     """Raise if a Checkpoint would restore the module without its T."""
     for name, callback in named_callbacks(callbacks):
-        attributes = "load_best", "f_criterion"
-        load_best, f_criterion = (callback_setting(name, callback, of, net_params) for of in attributes)
+        load_best = callback_setting(name, callback, "load_best", net_params)
+        f_criterion = callback_setting(name, callback, "f_criterion", net_params)
         if isinstance(callback, Checkpoint) and load_best and f_criterion is None:
             raise ValueError(
                 "Checkpoint(load_best=True, f_criterion=None) would restore the module without the transition matrix "

@@ -75,7 +75,8 @@ def train_on_both(run: Run, stage: str, noisy: Rows, clean: Rows, **params: Any)
 
     The batches are larger than `batch_size`, at most twice as large.
     """
-    size, share = run.params["batch_size"], min(len(clean) / len(noisy), 1.0)
+    share = min(len(clean) / len(noisy), 1.0)
+    size = run.params["batch_size"]
     size = ceil(size * (1 + share)) if size > 0 else size
     return run.train(stage, noisy_and_clean(noisy, clean), batch_size=size, **params)
 
@@ -88,36 +89,17 @@ def cross_fit(
     Without `cv`, one training holds out a third of the noisy and half of the clean samples. The second result has the
     posteriors of the clean samples by the fine-tuned networks; None if one of them diverges.
     """
-    most, c, y = run.params["max_epochs"], len(run.classes), run.clean.label
-    epochs = sorted({ceil(most * k / _N_CANDIDATES) for k in range(1, _N_CANDIDATES + 1)})
-    folds = _draw_folds(run, cv)
-    task = partial(_train_without, loss=loss, epochs=epochs, fine_tuning=fine_tuning)
-    done = run.train_parts({f"fold_{k}": partial(task, fold=fold) for k, fold in enumerate(folds)}, n_jobs)
-    posteriors, fine_tuned = zip(*done, strict=True)
-    noisy, clean = (np.concatenate(rows) for rows in zip(*folds, strict=True))
-    noisy_order, clean_order = np.argsort(noisy), np.argsort(clean)  # restores the order of the samples
-
-    def candidate(k: int) -> Candidate:
-        proba, proba_meta = (np.concatenate(p) for p in zip(*(of_fold[k] for of_fold in posteriors), strict=True))
-        return Candidate(epochs[k], proba[noisy_order], proba_meta[clean_order])
-
-    noisy_of_clean, drawn = run.clean.columns.get("noisy_label", np.full(len(y), -1)), run.clean.columns.get("drawn")
-    is_pair = noisy_of_clean >= 0
-    held_out = HeldOut(
-        candidates=[candidate(k) for k in range(len(epochs))],
-        noisy=run.noisy.label[np.sort(noisy)],
-        clean=y[np.sort(clean)],
-        noisy_of_clean=noisy_of_clean[np.sort(clean)],
-        pairs=pair_counts(y[is_pair], noisy_of_clean[is_pair], c),
-        n_clean=np.bincount(y, minlength=c),
-        n_noisy=len(run.noisy),
-        rows=run.noisy.positions[np.sort(noisy)],
-        rows_of_clean=np.full(len(clean), -1) if run.clean.index is None else run.clean.index[np.sort(clean)],
-        sources=run.sources,
-        drawn=None if drawn is None else drawn[np.sort(clean)],
-    )
-    of_clean = [proba for proba in fine_tuned if proba is not None]
-    return held_out, np.concatenate(of_clean)[clean_order] if len(of_clean) == len(folds) else None
+    epochs = sorted({ceil(run.params["max_epochs"] * k / _N_CANDIDATES) for k in range(1, _N_CANDIDATES + 1)})
+    noisy, clean = _draw_folds(run, cv)
+    tasks = {
+        f"fold_{k}": partial(_train_without, loss=loss, fold=fold, epochs=epochs, fine_tuning=fine_tuning)
+        for k, fold in enumerate(zip(noisy, clean, strict=True))
+    }
+    candidates, fine_tuned = zip(*run.train_parts(tasks, n_jobs), strict=True)
+    held_out = _held_out(run, noisy, clean, candidates)
+    if any(proba is None for proba in fine_tuned):
+        return held_out, None
+    return held_out, np.concatenate(fine_tuned)[np.argsort(np.concatenate(clean))]
 
 
 def _train_without(
@@ -128,39 +110,74 @@ def _train_without(
     fold: tuple[NDArray, NDArray],
     epochs: Sequence[int],
     fine_tuning: bool,
-) -> tuple[list[list[NDArray]], NDArray | None]:
+) -> tuple[list[Candidate], NDArray | None]:
     """Train a network jointly with T outside a fold; return posteriors of the fold after each number of epochs.
 
     With `fine_tuning`, also return the posteriors of its clean samples after fine-tuning, or None if this diverges.
     """
-    both = tuple(zip((run.noisy, run.clean), fold, strict=True))
-    noisy, clean = (rows.take(np.delete(np.arange(len(rows)), out)) for rows, out in both)
-    of_fold = [rows.take(out) for rows, out in both]
-    posteriors = HeldOutPosteriors(of_fold, epochs)
-    size, n_epochs = run.params["batch_size"], run.params["max_epochs"]
-    size = size if 0 < size < len(noisy) else len(noisy)
-    rate = min(size / (_AVERAGED_EPOCHS * len(noisy)), _HIGHEST_RATE)
-    net = train_on_both(
-        run,
-        stage,
-        noisy,
-        clean,
-        loss=loss,
-        update=PosteriorCounts(rate, burn_in=int(_BURN_IN * n_epochs * len(noisy) / size)),
-        callbacks=[("held_out_posteriors", posteriors)],
-    )
+    noisy = run.noisy.take(np.delete(np.arange(len(run.noisy)), fold[0]))
+    clean = run.clean.take(np.delete(np.arange(len(run.clean)), fold[1]))
+    clean_of_fold = run.clean.take(fold[1])
+    posteriors = HeldOutPosteriors([run.noisy.take(fold[0]), clean_of_fold], epochs)
+    callbacks = [("held_out_posteriors", posteriors)]
+    net = train_on_both(run, stage, noisy, clean, loss=loss, update=_count_update(run, len(noisy)), callbacks=callbacks)
     fine_tuned = None
     if fine_tuning:
         with suppress(DivergenceError):
-            fine_tuned = fine_tune(run, f"{stage}_fine_tuned", net, clean, verbose=0).predict_proba(of_fold[1])
-    return [posteriors.after(n) for n in epochs], fine_tuned
+            fine_tuned = fine_tune(run, f"{stage}_fine_tuned", net, clean, verbose=0).predict_proba(clean_of_fold)
+    return [Candidate(n, *posteriors.after(n)) for n in epochs], fine_tuned
 
 
-def _draw_folds(run: Run, cv: int | None) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Draw the noisy and clean samples of each fold; without `cv`, of a single held-out set."""
-    random, (n_noisy, n_clean) = np.random.default_rng(run.seed), n_folds(cv)
-    noisy, clean = fold_of_rows(run.noisy.label, n_noisy, random), fold_of_rows(run.clean.label, n_clean, random)
-    return [(np.flatnonzero(noisy == k), np.flatnonzero(clean == k)) for k in range(cv or 1)]
+def _count_update(run: Run, n_noisy: int) -> PosteriorCounts:
+    """Update of T by running counts, which begins and averages after fractions of the steps on the noisy samples."""
+    size = run.params["batch_size"]
+    size = size if 0 < size < n_noisy else n_noisy
+    rate = min(size / (_AVERAGED_EPOCHS * n_noisy), _HIGHEST_RATE)
+    return PosteriorCounts(rate, burn_in=int(_BURN_IN * run.params["max_epochs"] * n_noisy / size))
+
+
+def _held_out(
+    run: Run, noisy: Sequence[NDArray], clean: Sequence[NDArray], candidates: Sequence[Sequence[Candidate]]
+) -> HeldOut:
+    """Join the candidates of all folds, and add the labels of the held-out samples, in sample order.
+
+    `noisy` and `clean` have the positions of the samples of each fold.
+    """
+    joined = []
+    noisy_order = np.argsort(np.concatenate(noisy))
+    clean_order = np.argsort(np.concatenate(clean))
+    for of_folds in zip(*candidates, strict=True):
+        proba = np.concatenate([of_fold.proba for of_fold in of_folds])[noisy_order]
+        proba_meta = np.concatenate([of_fold.proba_meta for of_fold in of_folds])[clean_order]
+        joined.append(Candidate(of_folds[0].epochs, proba, proba_meta))
+    kept_noisy = np.sort(np.concatenate(noisy))
+    kept_clean = np.sort(np.concatenate(clean))
+    index = run.clean.index
+    noisy_of_clean = run.clean.columns.get("noisy_label", np.full(len(run.clean), -1))
+    is_pair = noisy_of_clean >= 0
+    return HeldOut(
+        candidates=joined,
+        noisy=run.noisy.label[kept_noisy],
+        clean=run.clean.label[kept_clean],
+        noisy_of_clean=noisy_of_clean[kept_clean],
+        pairs=pair_counts(run.clean.label[is_pair], noisy_of_clean[is_pair], len(run.classes)),
+        n_clean=np.bincount(run.clean.label, minlength=len(run.classes)),
+        n_noisy=len(run.noisy),
+        rows=run.noisy.positions[kept_noisy],
+        rows_of_clean=np.full(len(kept_clean), -1) if index is None else index[kept_clean],
+        sources=run.sources,
+        drawn=run.clean.take(kept_clean).columns.get("drawn"),
+    )
+
+
+def _draw_folds(run: Run, cv: int | None) -> tuple[list[NDArray[np.intp]], list[NDArray[np.intp]]]:
+    """Draw the positions of noisy and clean samples of each fold; without `cv`, of a single held-out set."""
+    random = np.random.default_rng(run.seed)
+    n_noisy, n_clean = n_folds(cv)
+    noisy = fold_of_rows(run.noisy.label, n_noisy, random)
+    clean = fold_of_rows(run.clean.label, n_clean, random)
+    folds = range(cv or 1)
+    return [np.flatnonzero(noisy == k) for k in folds], [np.flatnonzero(clean == k) for k in folds]
 
 
 def fold_of_rows(y: NDArray, n: int, random: np.random.Generator) -> NDArray[np.intp]:

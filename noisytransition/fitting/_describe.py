@@ -42,12 +42,8 @@ class _Hasher(NumpyHasher):
             obj = rows.shape, rows.data, rows.indices.astype(np.int64), rows.indptr.astype(np.int64)
         elif isinstance(obj, FunctionType) and obj not in self._seen:
             self._seen.append(obj)  # it may refer to itself
-            obj = (
-                _source(obj),
-                obj.__defaults__,
-                obj.__kwdefaults__,
-                [cell.cell_contents for cell in obj.__closure__ or ()],
-            )
+            cells = [cell.cell_contents for cell in obj.__closure__ or ()]
+            obj = _source(obj), obj.__defaults__, obj.__kwdefaults__, cells
         elif isinstance(obj, FunctionType) or (isinstance(obj, type) and not _is_installed(obj)):
             obj = [_source(part) for part in getattr(obj, "__mro__", [obj])]
         super().save(obj)

@@ -115,13 +115,14 @@ def _column_scale(rows: Rows, n_columns: int) -> tuple[NDArray[np.float64], NDAr
     exceed 1. Arrays, sparse matrices and Datasets with equal float32 values give the same result.
     """
     n_rows = min(len(rows), _SCALED_ROWS, max(_SCALED_VALUES // n_columns, 100))
-    some, mean = rows.take(np.linspace(0, len(rows) - 1, n_rows).astype(int)), np.zeros(n_columns)
+    some = rows.take(np.linspace(0, len(rows) - 1, n_rows).astype(int))
     X = some.inputs().numpy(force=True) if isinstance(rows, DatasetRows) else some.X
     X = (X if issparse(X) else X.reshape(len(X), -1)).astype(np.float32).astype(np.float64)
     least, most = min_max_axis(X, axis=0) if issparse(X) else (X.min(axis=0), X.max(axis=0))
     scale = np.maximum(1.0, np.maximum(-least, most))
     filled = np.flatnonzero(2 * (X != 0).sum(axis=0) > X.shape[0])
     values = np.ascontiguousarray(X[:, filled].toarray() if issparse(X) else X[:, filled])
+    mean = np.zeros(n_columns)
     mean[filled] = values.mean(axis=0)
     values -= mean[filled]
     spread = np.maximum(values.std(axis=0), np.abs(values).max(axis=0) / _LARGEST)

@@ -37,8 +37,7 @@ class ShowProgress(Callback):
     def on_epoch_begin(self, net: NoisyLabelNet, dataset_train: Any = None, **kwargs: Any) -> None:
         self.n_rows = max(len(dataset_train), 1)
         if self.bar is not None:
-            epoch = f"{self.title}, epoch {len(net.history)} of {net.max_epochs}"
-            self.bar.set_description_str(epoch, refresh=False)
+            self.bar.set_description_str(f"{self.title}, epoch {len(net.history)} of {net.max_epochs}", refresh=False)
 
     def on_batch_end(self, net: NoisyLabelNet, batch: Any = None, training: bool = False, **kwargs: Any) -> None:
         if training and self.bar is not None:

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from functools import partial
 from os import PathLike
 from textwrap import shorten
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 import joblib
 import torch
@@ -71,8 +71,13 @@ class Run:
         bar: str | None,
     ) -> None:
         self.params = params_of_fit(params, noisy, len(classes))
-        self.noisy, self.clean, self.classes = noisy, clean, classes
-        self.seed, self.sources, self.watch, self.bar = seed, sources, watch, bar
+        self.noisy = noisy
+        self.clean = clean
+        self.classes = classes
+        self.seed = seed
+        self.sources = sources
+        self.watch = watch
+        self.bar = bar
         self.state: FitState | None = None
         self.histories: dict[str, History] = {}
         self._n_elsewhere = 0  # earlier trainings with histories in another run
@@ -128,27 +133,20 @@ class Run:
         NoisyLabelNet
         """
         rows = self.noisy if rows is None else rows
-        shared = self.params if params is None else params
-        own = net_params_of(shared, module, net_params)
-        if validation_fraction and own.get("train_split") is None:  # the same samples in each stage
-            own["train_split"] = ValidSplit(validation_fraction, random_state=self.seed)
-        if groups := [*(update.param_groups if update else ()), *own.get("optimizer__param_groups", ())]:
-            own["optimizer__param_groups"] = groups
-        users = named_callbacks(shared["callbacks"])
-        user_selects = any(callback_setting(*named, "load_best", shared) for named in users)
-        if user_selects:
+        params = self.params if params is None else params
+        net_params = net_params_of(params, module, net_params)
+        if validation_fraction and net_params.get("train_split") is None:  # the same samples in each stage
+            net_params["train_split"] = ValidSplit(validation_fraction, random_state=self.seed)
+        if groups := [*(update.param_groups if update else ()), *net_params.get("optimizer__param_groups", ())]:
+            net_params["optimizer__param_groups"] = groups
+        users = named_callbacks(params["callbacks"])
+        if any(callback_setting(*named, "load_best", params) for named in users):
             select = Selection()  # restores the loss of the selected epoch
-        elif select is not None and select.needs_validation and own.get("train_split") is None:
+        elif select is not None and select.needs_validation and net_params.get("train_split") is None:
             select = None
-        trained = net(
-            **own,
-            criterion=loss,
-            update=update,
-            select=select,
-            callbacks=self._callbacks(stage, users, callbacks),
-        ).begin(rows, self.classes, self.seed)
-        if n := self._n_elsewhere + len(self.histories):
-            torch.manual_seed(self.seed + n)  # each stage draws its own batches
+        callbacks = self._callbacks(stage, users, callbacks)
+        trained = net(**net_params, criterion=loss, update=update, select=select, callbacks=callbacks)
+        trained.begin(rows, self.classes, self.seed)
         self._train(stage, trained, rows)
         self.histories[stage] = trained.history
         trained.release()
@@ -156,6 +154,8 @@ class Run:
 
     def _train(self, stage: str, net: NoisyLabelNet, rows: Rows) -> None:
         """Train a net; with a saved state, only the remaining epochs."""
+        if n_before := self._n_elsewhere + len(self.histories):
+            torch.manual_seed(self.seed + n_before)  # each stage draws its own batches
         if self.state is not None and self.state.is_complete(stage):
             self.state.restore(stage, net)
             return
@@ -195,14 +195,19 @@ class Run:
         in_turn = getattr(backend, "supports_sharedmem", False)
         parallel = joblib.Parallel(n_jobs, **({"backend": "sequential"} if in_turn else {}))
         train = joblib.delayed(_train_part)
-        done = parallel(train(self._part(i), stage, task, n_threads) for i, (stage, task) in enumerate(tasks.items()))
+        parts = [copy.copy(self) for _ in tasks]
+        for i, part in enumerate(parts):  # each has the seed that it has in sequence
+            part.histories = {}
+            part._n_elsewhere = self._n_elsewhere + len(self.histories) + i
+        done = parallel(train(part, *task, n_threads) for part, task in zip(parts, tasks.items(), strict=True))
         results, histories = zip(*done, strict=True)
         self.histories |= dict(zip(tasks, histories, strict=True))
         return list(results)
 
     def unsendable(self, n_jobs: int | None = None) -> str | None:
         """Return an error message if `train_parts` cannot send the run to its processes."""
-        (backend, _), n = joblib.parallel.get_active_backend(), joblib.effective_n_jobs(n_jobs)
+        backend, _ = joblib.parallel.get_active_backend()
+        n = joblib.effective_n_jobs(n_jobs)
         if getattr(backend, "supports_sharedmem", False) or n == 1:
             return None
         rows = [rows for rows in (self.noisy, self.clean) if isinstance(rows, DatasetRows)]
@@ -215,12 +220,6 @@ class Run:
                     "can be pickled, or use n_jobs=1"
                 )
         return None
-
-    def _part(self, i: int) -> Self:
-        """Run of the i-th independent training, with the seed that it has in sequence."""
-        part = copy.copy(self)
-        part.histories, part._n_elsewhere = {}, self._n_elsewhere + len(self.histories) + i
-        return part
 
 
 def _train_part(run: Run, stage: str, task: Callable[[Run, str], Result], n_threads: int) -> tuple[Result, History]:

@@ -72,8 +72,7 @@ def start_of_transition(
         If `init` is invalid or lacks data, or callbacks or the number of held-out samples prevent learning T.
     """
     check_checkpoints(run.params["callbacks"], run.params)
-    _check_validation_fraction(run, of_warm_up.get("validation_fraction", 0.0))
-    _check_start(run, init)
+    _check_start(run, init, of_warm_up.get("validation_fraction", 0.0))
     net = None
     if needs_net or (isinstance(init, str) and init in _OF_WARM_UP):
         net = run.train("warm_up", max_epochs=run.params["max_epochs"] if epochs is None else epochs, **of_warm_up)
@@ -81,15 +80,13 @@ def start_of_transition(
     return floor_transition_matrix(T, _FLOOR / len(run.classes)), net
 
 
-def _check_validation_fraction(run: Run, fraction: float) -> None:
+def _check_start(run: Run, init: str | ArrayLike, fraction: float) -> None:
+    """Raise unless samples remain to train on, and the initial T is valid and has the data that it needs."""
     if fraction and run.params.get("train_split") is None and len(run.noisy) * (1 - fraction) < 1:
         raise ValueError(
             f"validation_fraction={fraction} of {len(run.noisy)} noisy samples leaves none to train on. Use a smaller "
             "fraction."
         )
-
-
-def _check_start(run: Run, init: str | ArrayLike) -> None:
     if not isinstance(init, str):
         check_transition_matrix(init, n_classes=len(run.classes), name="transition_init")
         return
@@ -114,7 +111,8 @@ def _start_by_name(name: str, run: Run, net: Any, percentile: float | Literal["a
         return symmetric_noise(c, _DIAGONAL_RATE)
     if name == "count":  # one pseudo-count per row of T keeps unseen flips possible
         given = run.clean.columns["noisy_label"]
-        weights, is_pair = run.clean.columns.get("sample_weight", np.ones(len(given))), given >= 0
+        weights = run.clean.columns.get("sample_weight", np.ones(len(given)))
+        is_pair = given >= 0
         counts = np.bincount((c * run.clean.label + given)[is_pair], weights[is_pair], minlength=c * c)
         return normalise_rows(counts.reshape(c, c) + 1 / c)
     if name == "anchor":
@@ -152,7 +150,8 @@ def keep_transition(clf: Any, run: Run, start: NDArray[np.float64], net: NoisyLa
     net : NoisyLabelNet, optional
         Net with the learned T in its loss. Default: T is the initial T.
     """
-    T, history = start, [start]
+    T = start
+    history = [start]
     if net is not None:
         update: Any = net.update
         T = net.criterion_.transition_matrix
@@ -160,4 +159,5 @@ def keep_transition(clf: Any, run: Run, start: NDArray[np.float64], net: NoisyLa
     noisy = np.bincount(run.noisy.label, minlength=len(T))
     counts = noisy.sum() * denoise_proba([noisy / noisy.sum()], T, n_iter=_MAX_ITER)[0]
     clf.noise_model_ = LabelNoiseModel.from_transition_matrix(T, run.classes, counts)
-    clf.transition_init_, clf.transition_history_ = history[0], np.stack(history)
+    clf.transition_init_ = history[0]
+    clf.transition_history_ = np.stack(history)

@@ -139,7 +139,8 @@ class SourceLabels(NamedTuple):
 
     def combined(self) -> NDArray[np.intp]:
         """Code of each sample's most frequent label; ties go to the label most frequent overall; -1 without a label."""
-        n, n_labels = len(self.codes), len(self.labels)
+        n = len(self.codes)
+        n_labels = len(self.labels)
         rows, columns = np.nonzero(self.codes >= 0)
         cells = rows * n_labels + self.codes[rows, columns]
         votes = np.bincount(cells, minlength=n * n_labels).reshape(n, n_labels)
@@ -253,7 +254,8 @@ def _long_form(y: Any, sources: Any, name: str) -> SourceLabels | None:
     n = len(as_array(y, name))
     if given.ndim != 1 or len(given) != n:
         raise ValueError(f"sources has shape {given.shape} for {n} labels; pass one source per label.")
-    labels, named = read_column(y, n, name), read_column(sources, n, "sources")
+    labels = read_column(y, n, name)
+    named = read_column(sources, n, "sources")
     if without := int((labels.known & ~named.known).sum()):
         raise ValueError(f"sources is missing for {without} samples with a label. Pass a name, such as 'unknown'.")
     names = sorted_classes(named.labels, None, "sources")

@@ -20,13 +20,15 @@ def is_chosen_by_suspicion(of_verified: NDArray, given: NDArray, of_others: NDAr
 
     A rank-sum test within each given label (Wilcoxon, 1945) on out-of-sample probabilities.
     """
-    total, variance = 0.0, 0.0
+    total = 0.0
+    variance = 0.0
     for j in np.intersect1d(given, given_of_others):
-        mine, others = of_verified[given == j, j], np.sort(of_others[given_of_others == j, j])
-        m, n = len(mine), len(others)
+        mine = of_verified[given == j, j]
+        others = np.sort(of_others[given_of_others == j, j])
+        n = len(others)
         lower = (np.searchsorted(others, mine, side) for side in ("left", "right"))
         total += float((sum(lower) / (2 * n) - 0.5).sum())
-        variance += m * (m + n + 1) / (12 * n)
+        variance += len(mine) * (len(mine) + n + 1) / (12 * n)
     return total < -max(_ERRORS * variance**0.5, _LOWER * len(given))
 
 
@@ -43,7 +45,8 @@ def weights_of_labels(of_verified: NDArray, of_all: NDArray) -> NDArray[np.float
     Holt, Smith, "Post Stratification", 1979. Gelman, Little, "Poststratification into Many Categories Using
     Hierarchical Logistic Regression", 1997 (shrinkage of small strata).
     """
-    n, shares = of_verified.sum(), of_all / max(of_all.sum(), 1)
+    n = of_verified.sum()
+    shares = of_all / max(of_all.sum(), 1)
     possible = shares > 0
     expected = n * shares[possible]
     chi2 = ((of_verified[possible] - expected) ** 2 / np.maximum(expected, np.finfo(float).tiny)).sum()
@@ -57,8 +60,9 @@ def weights_of_labels(of_verified: NDArray, of_all: NDArray) -> NDArray[np.float
 
 def weights_by_given_label(given: NDArray, of_label: NDArray) -> NDArray[np.float64]:
     """Weights of samples, with mean 1, from those of their given labels; 1 if the given label is missing (-1)."""
-    known, weights = given >= 0, np.ones(len(given))
+    known = given >= 0
     each = of_label[given[known]]
+    weights = np.ones(len(given))
     weights[known] = each / each.mean() if each.any() else 1.0
     return weights
 

@@ -22,7 +22,8 @@ def in_class_order(table: Any, classes: Any, *, rows: bool = True) -> Any:
     """
     if classes is None or not hasattr(table, "reindex"):
         return table
-    order, columns = list(classes), [table.columns] if hasattr(table, "columns") else []
+    order = list(classes)
+    columns = [table.columns] if hasattr(table, "columns") else []
     named = [*columns, table.index] if rows or not columns else columns
     if len(set(order)) == len(order) and all(len(names) == len(order) and set(names) == set(order) for names in named):
         table = table.reindex(columns=order, index=order if rows else None) if columns else table.reindex(order)

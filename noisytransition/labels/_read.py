@@ -75,7 +75,8 @@ class Labels:
     def __post_init__(self) -> None:
         self.is_clean: NDArray[np.bool_] = self.true >= 0
         self.is_noisy: NDArray[np.bool_] = (self.given >= 0) & ~self.is_clean
-        self.noisy, self.clean = self.given[self.is_noisy], self.true[self.is_clean]
+        self.noisy = self.given[self.is_noisy]
+        self.clean = self.true[self.is_clean]
         self.noisy_of_clean = self.given[self.is_clean]
         clean = np.flatnonzero(self.is_clean)
         self.positions = np.flatnonzero(self.is_noisy), np.where(clean < self.n_X, clean, -1)
@@ -84,8 +85,9 @@ class Labels:
         """Weights of clean samples, of mean 1, by known probabilities of their draw or by given label."""
         if self.drawn is not None:
             return inverse_probability_weights(self.drawn)
-        given, c = self.noisy_of_clean, len(self.classes)
-        of_verified, of_all = (np.bincount(of[of >= 0], minlength=c) for of in (given, self.given))
+        given = self.noisy_of_clean
+        of_verified = np.bincount(given[given >= 0], minlength=len(self.classes))
+        of_all = np.bincount(self.given[self.given >= 0], minlength=len(self.classes))
         return weights_by_given_label(given, weights_of_labels(of_verified, of_all))
 
     def of_classes(self, classes: NDArray) -> "Labels":
@@ -110,40 +112,42 @@ def read_labels(
     -1 is missing in true labels, unless `minus_one_is_label`, or it is a given label or one of `classes`. A sample
     that is `ignored` has no given label, unless it is verified. If `complete`, each sample must have a label.
     """
-    name, by_source = columns.name, columns.by_source
-    given = read_column(columns.given, n, name)
+    given = read_column(columns.given, n, columns.name)
     is_label = minus_one_is_label or has_minus_one(given.labels, classes)
     true = read_column(columns.verified, n, "y_verified", minus_one_is_missing=not is_label)
     if complete and (neither := int((~given.known & ~true.known).sum())):
         raise ValueError(
-            f"{name} has missing labels for {neither} of {n} samples, and these are not verified. Drop these samples."
+            f"{columns.name} has missing labels for {neither} of {n} samples, and these are not verified. Drop these "
+            "samples."
         )
     if ignored is not None:
         given = given.without(ignored & ~true.known)
-    m, of_true, of_given, names = separate or SeparateLabels(0, [], None)
+    separate = separate or SeparateLabels(0, [], None)
+    y_meta, y_meta_noisy = separate.names
     found = {
-        name: given,
+        columns.name: given,
         "y_verified": true,
-        names[0]: complete_column(of_true, m, names[0]),
-        names[1]: read_column(of_given, m, names[1], minus_one_is_missing=not is_label),
+        y_meta: complete_column(separate.true, separate.n, y_meta),
+        y_meta_noisy: read_column(separate.given, separate.n, y_meta_noisy, minus_one_is_missing=not is_label),
     }
-    if by_source is not None:
-        by_source.check([*true.labels.tolist(), *found[names[0]].labels.tolist()], name)
-        found[f"{name} of all sources"] = Column(np.ones(len(by_source.labels), dtype=bool), by_source.labels)
+    if columns.by_source is not None:
+        columns.by_source.check([*true.labels.tolist(), *found[y_meta].labels.tolist()], columns.name)
+        column = Column(np.ones(len(columns.by_source.labels), dtype=bool), columns.by_source.labels)
+        found[f"{columns.name} of all sources"] = column
     found = _of_one_kind(found)
     if classes is None:
-        of_all = [column.labels for column in found.values() if len(column.labels)]
-        classes = sorted_classes(np.concatenate(of_all or [given.labels]), None, " or ".join(found))
+        all_labels = [column.labels for column in found.values() if len(column.labels)]
+        classes = sorted_classes(np.concatenate(all_labels or [given.labels]), None, " or ".join(found))
         if len(classes) and classes.dtype.kind == "f" and np.abs(classes).max() >= LARGEST_FLOAT:
             raise ValueError(f"floats cannot represent all labels up to {np.abs(classes).max():.6g}. Use str.")
-    codes = {argument: column.codes(classes, argument) for argument, column in found.items()}
+    codes = {name: column.codes(classes, name) for name, column in found.items()}
     return Labels(
         classes,
-        np.append(codes[name], codes[names[1]]),
-        np.append(codes["y_verified"], codes[names[0]]),
+        np.append(codes[columns.name], codes[y_meta_noisy]),
+        np.append(codes["y_verified"], codes[y_meta]),
         n,
-        relative_probabilities(columns.probability, true.known, m),
-        None if by_source is None else by_source.of_classes(classes),
+        relative_probabilities(columns.probability, true.known, separate.n),
+        None if columns.by_source is None else columns.by_source.of_classes(classes),
     )
 
 
@@ -191,16 +195,13 @@ def labels_of_fit(
 
     columns = split_columns(y, y_verified, sources=sources)
     if columns.given is None:  # ends with the words that scikit-learn's tests match
-        name = columns.name
-        raise ValueError(f"{name} is None. Pass labels (requires y to be passed, but the target y is None).")
+        raise ValueError(f"{columns.name} is None. Pass labels (requires y to be passed, but the target y is None).")
     if columns.verified is not None and separate is not None:
         raise ValueError("clean data was given 2 times, as verified samples of X and as meta. Pass one of them.")
-    weights, ignored = None, None
+    weights = None
     if sample_weight is not None:
-        column = np.empty((n, 1))  # has the required length
-        weights = _check_sample_weight(sample_weight, column, dtype=np.float64, ensure_non_negative=True)
-        ignored = weights == 0
-    labels = read_labels(columns, n, separate, ignored=ignored)
+        weights = _check_sample_weight(sample_weight, np.empty((n, 1)), dtype=np.float64, ensure_non_negative=True)
+    labels = read_labels(columns, n, separate, ignored=None if weights is None else weights == 0)
     if columns.verified is not None and not len(labels.clean):
         raise ValueError(
             f"no sample is verified: y_verified, or the column {VERIFIED!r}, has no label. Enter true labels; in "
@@ -247,10 +248,11 @@ def check_labels_of_fit(labels: Labels, name: str, stacklevel: int) -> None:
 
 def _check_classes(labels: Labels, stacklevel: int) -> None:
     """Raise for invalid classes, and warn of suspicious classes."""
-    given, of_separate, true = (
-        set(labels.classes[np.unique(codes[codes >= 0])].tolist())
-        for codes in (labels.given[: labels.n_X], labels.given[labels.n_X :], labels.true)
-    )
+    of_X = labels.given[: labels.n_X]
+    of_meta = labels.given[labels.n_X :]
+    given = set(labels.classes[np.unique(of_X[of_X >= 0])].tolist())
+    of_separate = set(labels.classes[np.unique(of_meta[of_meta >= 0])].tolist())
+    true = set(labels.classes[np.unique(labels.clean)].tolist())
     if absent := sorted(of_separate - given - true):
         raise ValueError(
             f"y_meta_noisy has labels {shortened(absent)} that are in neither y nor y_meta; y has "
@@ -273,9 +275,11 @@ def _check_classes(labels: Labels, stacklevel: int) -> None:
     c = len(labels.classes)
     if kind_of(labels.classes) != "number" or c < 3 or not np.array_equal(labels.classes, np.arange(-1, c - 1)):
         return
-    name, codes = "y", labels.given[: labels.n_X]
+    name = "y"
+    codes = of_X
     if not (codes == 0).any():
-        name, codes = "the true labels", labels.true
+        name = "the true labels"
+        codes = labels.true
     found = f"-1 in {(codes == 0).sum()} of {(codes >= 0).sum()} samples, and 0 to {c - 2}, are labels of {name}"
     advice = "drop unlabelled samples, and use NaN for verified samples without a given label"
     if c > 3:

@@ -76,24 +76,24 @@ def fit_feature_dependent_noise(
     likelihood = CalibratedLikelihood(proba, y, proba_meta, y_meta, none, meta_weight, meta_offset)
     if likelihood.absent.any():
         return None
-    unshrunk = likelihood.maximise(replace_zeros(init), none, MAX_ITER, 0.0)
+    one = likelihood.maximise(replace_zeros(init), none, MAX_ITER, 0.0)
     dependent = FeatureDependentLikelihood(likelihood)
     x, log_likelihood = dependent.maximise()
     likelihood.x = x[:-1].copy()  # one T may have ended at a local maximum
     from_there = likelihood.maximise(init, none, MAX_ITER, 0.0)
-    unshrunk = max(unshrunk, from_there, key=lambda found: found.log_likelihood)
-    gain = log_likelihood - unshrunk.log_likelihood
+    one = max(one, from_there, key=lambda found: found.log_likelihood)
+    evidence = log_likelihood - one.log_likelihood - np.log(len(y)) / 2
     if prior is not None:  # the one T may owe its evidence to a strong prior
-        gain -= max(0.0, one_T.log_evidence - prior_at_maximum(prior, unshrunk)[2])
-    evidence = gain - np.log(len(y)) / 2
-    maps = unshrunk.calibration, likelihood.calibration(x[:-1])
-    before, after = (log_scores(f, proba_meta, y_meta, meta_offset).sum() for f in maps)
+        evidence -= max(0.0, one_T.log_evidence - prior_at_maximum(prior, one)[2])
+    calibration = likelihood.calibration(x[:-1])
+    before = log_scores(one.calibration, proba_meta, y_meta, meta_offset).sum()
+    after = log_scores(calibration, proba_meta, y_meta, meta_offset).sum()
     is_informative = -before < _MOST_LOSS * len(y_meta) * np.log(len(init))
     if evidence <= EVIDENCE or after < before or not is_informative:
         return None
     counts = dependent.sums(x).counts
     T = normalise_rows(counts + one_T.transition_matrix)  # a class without samples keeps its row of T
-    return FeatureDependentEstimate(T, counts, maps[1], float(x[-1]), float(evidence))
+    return FeatureDependentEstimate(T, counts, calibration, float(x[-1]), float(evidence))
 
 
 class FeatureDependentLikelihood:

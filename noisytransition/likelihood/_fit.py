@@ -106,13 +106,7 @@ def fit_noise(held_out: HeldOut, start: NDArray, prior: Prior, *, stratified: bo
     if stratified and len(held_out.clean):
         offset = _class_offset(held_out, start)
     likelihoods = _Likelihoods(held_out, start, prior, offset)
-    log_evidence: list[float] = []
-    for candidate in show(held_out.candidates):
-        maximum = likelihoods.maximum(candidate)
-        if not log_evidence or maximum.log_evidence > max(log_evidence):
-            best = candidate
-            first = maximum  # others would keep copies of their probabilities
-        log_evidence.append(maximum.log_evidence)
+    best, first, log_evidence = likelihoods.most_likely(show)
     path = likelihoods.by_influence(first)
     scores = [0.0]
     if len(path) > 1:
@@ -122,7 +116,7 @@ def fit_noise(held_out: HeldOut, start: NDArray, prior: Prior, *, stratified: bo
     fit = NoiseFit(
         held_out,
         best,
-        np.array(log_evidence),
+        log_evidence,
         offset,
         one_T,
         one_T.calibration,
@@ -159,20 +153,22 @@ class _Likelihoods:
         equal = self.offset.any() or of.pairs.any()
         return weight * (np.ones(len(of.clean)) if equal else of.weights_of_clean(self.offset))
 
-    def maximum(self, candidate: Candidate) -> FirstMaximum:
-        """Maximise the likelihood with the probabilities of a candidate, at the largest weight of a clean sample."""
+    def most_likely(self, show: Any) -> tuple[Candidate, FirstMaximum, NDArray[np.float64]]:
+        """Candidate with the highest evidence, its maximum at the largest weight, and the evidence of all."""
         of = self.held_out
-        return first_maximum(
-            candidate.proba,
-            of.noisy,
-            candidate.proba_meta,
-            of.clean,
-            self.start,
-            self.prior,
-            of.scaled_pairs,
-            self.weights(self.most),
-            self.offset,
-        )
+        pairs = of.scaled_pairs
+        weights = self.weights(self.most)
+        log_evidence: list[float] = []
+        for candidate in show(of.candidates):
+            _, proba, of_clean = candidate
+            maximum = first_maximum(
+                proba, of.noisy, of_clean, of.clean, self.start, self.prior, pairs, weights, self.offset
+            )
+            if not log_evidence or maximum.log_evidence > max(log_evidence):
+                best = candidate
+                first = maximum  # others would keep copies of their probabilities
+            log_evidence.append(maximum.log_evidence)
+        return best, first, np.array(log_evidence)
 
     def by_influence(self, first: FirstMaximum) -> list[FirstMaximum]:
         """Maxima by decreasing weight of a clean sample, from this one on.

@@ -75,12 +75,6 @@ class HeldOut(NamedTuple):
     drawn: NDArray[np.float64] | None = None
 
     @property
-    def given_labels(self) -> NDArray:
-        """Number of all samples by given label, of shape (c,)."""
-        of_noisy = np.bincount(self.noisy, minlength=len(self.pairs))
-        return of_noisy * (self.n_noisy / len(self.noisy)) + self.pairs.sum(axis=0)
-
-    @property
     def scaled_pairs(self) -> NDArray[np.float64]:
         """Pairs, as few as the noisy samples with posteriors: without folds, these are not all."""
         return self.pairs * np.float64(len(self.noisy) / self.n_noisy)
@@ -109,7 +103,9 @@ class HeldOut(NamedTuple):
     @property
     def label_weights(self) -> NDArray[np.float64]:
         """Weight of each given label with which verified samples represent all, of shape (c,)."""
-        return weights_of_labels(self.pairs.sum(axis=0), self.given_labels)
+        of_pairs = self.pairs.sum(axis=0)
+        of_noisy = np.bincount(self.noisy, minlength=len(self.pairs)) * (self.n_noisy / len(self.noisy))
+        return weights_of_labels(of_pairs, of_noisy + of_pairs)
 
     def is_chosen_by_suspicion(self) -> bool:
         """Whether clean samples, except those with a known probability, were chosen because their labels look wrong.
@@ -155,18 +151,14 @@ def read_held_out(
     n, c = checked_probabilities(proba).shape
     if not n:
         raise ValueError("proba has no rows; pass the probabilities of at least one sample that is not verified.")
-    if (proba_clean is None) != (y_clean is None) or (proba_clean is None and y_clean_noisy is not None):
-        raise ValueError("proba_clean and y_clean go together. Pass both or none; y_clean_noisy requires both.")
     columns = split_columns(y_noisy, y_verified, "y_noisy", sources)
     if verified_probability is not None:
         if columns.probability is not None:
             raise ValueError("verified_probability was given twice, as an argument and as a column. Pass one.")
         columns = columns._replace(probability=verified_probability)
-    m = 0 if proba_clean is None else len(checked_probabilities(proba_clean, c, "proba_clean"))
-    separate = SeparateLabels(m, [] if y_clean is None else y_clean, y_clean_noisy, ("y_clean", "y_clean_noisy"))
-    labels = read_labels(
-        columns, n, separate, classes=None if classes is None else check_classes(classes, max(np.size(classes), c))
-    )
+    separate = _separate(proba_clean, y_clean, y_clean_noisy, c)
+    named = None if classes is None else check_classes(classes, max(np.size(classes), c))
+    labels = read_labels(columns, n, separate, classes=named)
     check_labels_of_fit(labels, "y_noisy", stacklevel=4)
     if classes is None:
         labels = labels.of_classes(_classes(proba, labels.classes, c))
@@ -180,6 +172,14 @@ def read_held_out(
     candidate = Candidate(0, of_all[labels.is_noisy], of_all[labels.is_clean])
     held_out = one_candidate(candidate, labels.noisy, labels.clean, labels.noisy_of_clean, labels.positions)
     return held_out._replace(sources=labels.by_source, drawn=labels.drawn), names, c
+
+
+def _separate(proba: ArrayLike | None, y: ArrayLike | None, y_noisy: ArrayLike | None, c: int) -> SeparateLabels:
+    """Labels of the separate clean samples, possibly none."""
+    if (proba is None) != (y is None) or (proba is None and y_noisy is not None):
+        raise ValueError("proba_clean and y_clean go together. Pass both or none; y_clean_noisy requires both.")
+    m = 0 if proba is None else len(checked_probabilities(proba, c, "proba_clean"))
+    return SeparateLabels(m, [] if y is None else y, y_noisy, ("y_clean", "y_clean_noisy"))
 
 
 def _classes(proba: ArrayLike, found: NDArray, n_classes: int) -> NDArray:

@@ -109,20 +109,7 @@ def fit_sources(
     """
     labels = _Labels(proba, codes, n_labels)
     c = proba.shape[1]
-    matrices, posterior = labels.independent(true)
-    weights = np.ones(codes.shape[1])
-    precision = None
-    folds = list(_folds(codes, true))
-    if len(folds) == N_FOLDS:
-        pools = [labels.pool(rows, labels.independent(known)[0], true) for rows, known in folds]
-        precision = _select_precision(pools)
-    if precision is not None:
-        weights = _merged(pools).best_weights(precision)
-        weighted = labels.posterior(matrices, weights, np.full_like(true, -1))
-        pools = [labels.pool(rows, labels.matrices(_certain(weighted, known)), true) for rows, known in folds]
-        weights = _merged(pools).best_weights(precision)
-        posterior = _certain(weighted, true)
-        matrices = labels.matrices(posterior)
+    matrices, weights, posterior = _weighted(labels, true)
     counts = labels.counts(posterior)
     common = _common(counts)
     of_labels = np.pad(posterior, ((0, 0), (0, n_labels - c + 1)))  # 0 if missing or no class
@@ -145,6 +132,24 @@ def fit_sources(
         n_right=np.maximum(n - not_known, n_verified),
         dependence=_dependence(codes, true, matrices),
     )
+
+
+def _weighted(labels: "_Labels", true: NDArray[np.intp]) -> tuple[NDArray, NDArray, NDArray]:
+    """T of each source, its weight in the posterior, and the posterior. Weights are 1 unless samples are verified."""
+    matrices, posterior = labels.independent(true)
+    weights = np.ones(len(matrices))
+    folds = list(_folds(labels.codes, true))
+    if len(folds) < N_FOLDS:
+        return matrices, weights, posterior
+    pools = [labels.pool(rows, labels.independent(known)[0], true) for rows, known in folds]
+    precision = _select_precision(pools)
+    if precision is None:
+        return matrices, weights, posterior
+    weights = _merged(pools).best_weights(precision)
+    weighted = labels.posterior(matrices, weights, np.full_like(true, -1))
+    pools = [labels.pool(rows, labels.matrices(_certain(weighted, known)), true) for rows, known in folds]
+    posterior = _certain(weighted, true)
+    return labels.matrices(posterior), _merged(pools).best_weights(precision), posterior
 
 
 def log_likelihood(codes: NDArray[np.integer], matrices: NDArray, weights: NDArray) -> NDArray[np.float64]:

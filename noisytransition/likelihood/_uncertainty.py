@@ -157,20 +157,21 @@ def leave_one_out_scores(
     of_map += np.diag(map_prior(proba)) - of_both @ np.linalg.solve(of_T, of_both.T)
     of_map += _clean_information(of_clean, weights)
     covariance = np.linalg.pinv(of_map, hermitian=True)
-    scores = np.empty(len(y_clean))
     most = max(1, _CHUNK // c)
-    for rows in (slice(i, i + most) for i in range(0, len(y_clean), most)):
-        p = of_clean[rows]
-        w = weights[rows, None, None]
-        label = y_clean[rows]
-        by_map = np.stack([map_scores(p, np.broadcast_to(unit, p.shape)) for unit in np.eye(c)], axis=1)
-        A = by_map @ covariance @ by_map.transpose(0, 2, 1)
-        V = p[:, :, None] * (np.eye(c) - p[:, None])
-        residual = (np.eye(c)[label] - p)[:, :, None]
-        step = w * A @ np.linalg.solve(np.eye(c) - w * V @ A, residual)
-        logits = np.log(np.maximum(p, TINY)) - step[:, :, 0]
-        scores[rows] = special.log_softmax(logits, axis=1)[np.arange(len(p)), label]
-    return scores
+    blocks = (slice(i, i + most) for i in range(0, len(y_clean), most))
+    return np.concatenate([_without_each(of_clean[i], y_clean[i], weights[i], covariance) for i in blocks])
+
+
+def _without_each(p: NDArray, y: NDArray, weights: NDArray, covariance: NDArray) -> NDArray[np.float64]:
+    """Log-probabilities of the labels after a Newton step away from each sample."""
+    unit = np.eye(p.shape[1])
+    w = weights[:, None, None]
+    by_map = np.stack([map_scores(p, np.broadcast_to(logit, p.shape)) for logit in unit], axis=1)
+    A = by_map @ covariance @ by_map.transpose(0, 2, 1)
+    V = p[:, :, None] * (unit - p[:, None])
+    step = w * A @ np.linalg.solve(unit - w * V @ A, (unit[y] - p)[:, :, None])
+    logits = np.log(np.maximum(p, TINY)) - step[:, :, 0]
+    return special.log_softmax(logits, axis=1)[np.arange(len(p)), y]
 
 
 def _checked(proba: ArrayLike, c: int | None = None, name: str = "proba") -> NDArray[np.float64]:

@@ -47,18 +47,14 @@ def log_likelihood_by_columns(logits: Tensor, columns: Tensor) -> Tensor:
     return torch.logsumexp(F.log_softmax(logits, 1) + columns, dim=1)
 
 
-def marginal_cross_entropy(logits: Tensor, columns: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
+class _MarginalCrossEntropy(torch.autograd.Function):
     """Return the weighted sum of ``- log sum_i f_i(x) exp(columns_i)``, f = softmax(logits), and P(true | x, label).
 
     The gradients, ``weights * (f - posterior)`` for the logits and ``- weights * posterior`` for the columns, are in
     closed form and cannot be differentiated again. `columns` of the same shape as the logits are log P(label | true): a
     column of log T for a noisy label, 0 and -inf for a clean label, finite at least once. They are overwritten.
     """
-    loss, posterior = _MarginalCrossEntropy.apply(logits, columns, weights)
-    return loss, posterior
 
-
-class _MarginalCrossEntropy(torch.autograd.Function):
     # `setup_context` would double the time for a batch of a small network
     @staticmethod
     def forward(ctx: Any, logits: Tensor, columns: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
@@ -81,6 +77,9 @@ class _MarginalCrossEntropy(torch.autograd.Function):
         scale = (weights * by_loss)[:, None]
         by_columns = posterior * -scale if ctx.needs_input_grad[1] else None
         return log_proba.exp().sub_(posterior).mul_(scale), by_columns, None
+
+
+marginal_cross_entropy = _MarginalCrossEntropy.apply
 
 
 class ForwardLoss(nn.Module):
@@ -160,9 +159,11 @@ class ForwardLoss(nn.Module):
 
     def _normalized(self) -> tuple[Tensor, Tensor | None]:
         """Log row sums of exp(logits), and T by label unless it is large."""
-        logits, by_label = self.transition_logits, self.transition_logits.detach().T
+        logits = self.transition_logits
         if self._known is None or self._known[0] is not logits or self._known[1] != _state(logits):
-            top, total = by_label.amax(0), torch.zeros_like(by_label[0])
+            by_label = logits.detach().T
+            top = by_label.amax(0)
+            total = torch.zeros_like(top)
             for part in _parts(by_label):
                 proba = (part - top).exp_()
                 total += proba.sum(0)
@@ -217,15 +218,15 @@ class ForwardLoss(nn.Module):
         """
         q = self.posterior(logits, y)
         terms = (q * (tangent - (q * tangent).sum(1, keepdim=True)) / len(y)).to(self.transition_logits.dtype)
-        by_label = self._proba_times(-terms.sum(0)).index_add_(0, y, terms)
-        return [by_label.T]
+        return [self._proba_times(-terms.sum(0)).index_add_(0, y, terms).T]
 
     def _proba_times(self, factor: Tensor) -> Tensor:
         """T by label, with each column multiplied by a factor of the true class."""
         normalizer, proba = self._normalized()
         if proba is not None:
             return proba * factor
-        by_label, last = self.transition_logits.detach().T, self.transition_logits.grad
+        by_label = self.transition_logits.detach().T
+        last = self.transition_logits.grad
         # new memory for each gradient would double the time with 10,000 classes
         product = torch.empty_like(by_label) if last is None else last.T
         for part, out in zip(_parts(by_label), _parts(product), strict=True):

@@ -39,7 +39,8 @@ def _normalised(norm: Any, x: Tensor) -> Tensor:
     if not (norm.training or norm.running_mean is None):
         return _BatchNorm.forward(norm, x)
     x, of_x = forward_ad.unpack_dual(x)
-    (weight, of_weight), (bias, of_bias) = (_parts(dual) for dual in (norm.weight, norm.bias))
+    weight, of_weight = _parts(norm.weight)
+    bias, of_bias = _parts(norm.bias)
     cudnn = torch.backends.cudnn.enabled
     of_batch = None, None, True, 0.0, norm.eps, cudnn
     y, mean, inverse_std, reserve, kernel = _kernels._batch_norm_impl_index(x, weight, bias, *of_batch)

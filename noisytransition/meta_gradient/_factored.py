@@ -109,7 +109,8 @@ class _Step:
 
     def __init__(self, layer: _Layer, cotangents: Tensor, n_clean: int, *, is_first: bool) -> None:
         self.layer, self.cotangents = layer, cotangents
-        (n, n_in), n_out = layer.inputs.shape, cotangents.shape[1]
+        n, n_in = layer.inputs.shape
+        n_out = cotangents.shape[1]
         thin = n_clean * n * ((1 if is_first else 2) * n_in + (2 if is_first else 3) * n_out)
         self.is_thin = thin < (2 * n + n_clean) * n_in * n_out
         if not self.is_thin:

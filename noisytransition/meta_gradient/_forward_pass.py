@@ -11,7 +11,8 @@ from torch.func import functional_call
 
 #: types for `torch.autocast`, by the values of the parameter `precision`
 PRECISIONS = {"float32": None, "bf16": torch.bfloat16, "fp16": torch.float16}
-ARRAYS, _WITH_PARTS = (np.ndarray, Tensor), (Mapping, tuple, list)
+ARRAYS = (np.ndarray, Tensor)
+_WITH_PARTS = (Mapping, tuple, list)
 
 
 def has_parts(x: Any) -> bool:
@@ -33,11 +34,6 @@ def first_part(x: Any) -> Any:
     return next(iter(x.values() if isinstance(x, Mapping) else x)) if has_parts(x) else x
 
 
-def _arguments(x: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Arguments for a module: a mapping by keyword, a sequence by position."""
-    return ((), dict(x)) if isinstance(x, Mapping) else (tuple(x), {}) if has_parts(x) else ((x,), {})
-
-
 def full_precision(output: Any) -> Tensor:
     """Return the logits of an output in at least float32, as losses, T and probabilities require."""
     logits: Tensor = output if isinstance(output, Tensor) else getattr(output, "logits", output)
@@ -47,13 +43,14 @@ def full_precision(output: Any) -> Tensor:
 def logits_of(forward: Callable[..., Any], x: Any, precision: str = "float32", **params: object) -> Tensor:
     """Run a forward pass in the given precision and return the logits in full precision.
 
-    `forward` is a module or a function that calls one. "float32" keeps the module's own types.
+    `forward` is a module or a function that calls one. It gets a mapping by keyword, a sequence by position. "float32"
+    keeps the module's own types.
     """
-    args, parts = _arguments(x)
+    args, named = ((), x) if isinstance(x, Mapping) else (x if has_parts(x) else (x,), {})
     if (dtype := PRECISIONS[precision]) is None:
-        return full_precision(forward(*args, **parts, **params))
+        return full_precision(forward(*args, **named, **params))
     with torch.autocast(first_part(x).device.type, dtype=dtype):
-        return full_precision(forward(*args, **parts, **params))
+        return full_precision(forward(*args, **named, **params))
 
 
 def places_of(module: nn.Module, tensors: Mapping[str, Tensor]) -> dict[str, str]:

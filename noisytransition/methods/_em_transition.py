@@ -188,7 +188,8 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         model.fit_candidates(held_out, run.classes, start, show=run.progress("transition matrix"))
         self._keep(model, held_out, start)
 
-        T = _of_noisy_samples(model)
+        counts = np.maximum(model.transition_counts_ - held_out.scaled_pairs, 0)  # without the verified samples
+        T = normalise_rows(counts + _SMALLEST_COUNT * model.transition_matrix_)
         chosen = select_epochs(held_out, model.best_candidate_, T)
         self.n_epochs_ = chosen.epochs
         # more epochs may help: continue from the warm-up; other networks would keep labels that it has memorised
@@ -201,20 +202,20 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         """Weight of a clean sample in the training, relative to a noisy one."""
         if self.meta_weight != "auto":
             return self.meta_weight
-        n, m = len(run.noisy), len(run.clean)
-        most = min(n, _MOST_OF_CLASS * len(run.classes), LARGEST_WEIGHT * m)
-        return max(most / m, 1.0) ** 0.5
+        n_clean = len(run.clean)
+        most = min(len(run.noisy), _MOST_OF_CLASS * len(run.classes), LARGEST_WEIGHT * n_clean)
+        return max(most / n_clean, 1.0) ** 0.5
 
     def _last_training(self, run: Run, model: LabelNoiseModel, T: NDArray, weight: Any) -> tuple[Rows, Rows, Any]:
         """Noisy and clean samples, and loss of the last training."""
-        noisy, clean = run.noisy, run.clean
+        clean = run.clean
         if self.meta_sampling == "stratified":  # batches then have the class prior of the noisy samples
             clean = clean.with_columns(sample_weight=weights_of_clean_rows(model.class_offset_, clean.label))
-        likelihood = model.label_likelihood(noisy.positions)
+        likelihood = model.label_likelihood(run.noisy.positions)
         if likelihood is None:
-            return noisy, clean, GoldCorrectionLoss(T, weight)
-        rows = np.arange(len(noisy))
-        return noisy.with_columns(row=rows), clean.with_columns(row=0), SourcesLoss(likelihood, weight)
+            return run.noisy, clean, GoldCorrectionLoss(T, weight)
+        noisy = run.noisy.with_columns(row=np.arange(len(run.noisy)))
+        return noisy, clean.with_columns(row=0), SourcesLoss(likelihood, weight)
 
     def _select_network(
         self, run: Run, held_out: HeldOut, own: NDArray, fine_tuned: NDArray | None, clean: Rows
@@ -230,15 +231,18 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
             if helps:
                 with suppress(DivergenceError):
                     self.net_ = fine_tune(run, "fine_tuned", self.net_, clean)
-                    self.selected_classifier_, of_clean = "fine-tuned", fine_tuned
+                    self.selected_classifier_ = "fine-tuned"
+                    of_clean = fine_tuned
         reasons = worse_than_labels(of_clean, held_out.clean, held_out.noisy_of_clean)
         warn_of_reasons(reasons, stacklevel=5)
         self.diagnostics_ |= reasons
 
     def _keep(self, model: LabelNoiseModel, held_out: HeldOut, start: NDArray) -> None:
         """Set the fitted attributes of T and warn of its diagnostics."""
-        self.noise_model_, self.diagnostics_ = model, model.diagnostics_
-        self.transition_init_, self.transition_history_ = start, np.stack([start, model.transition_matrix_])
+        self.noise_model_ = model
+        self.diagnostics_ = model.diagnostics_
+        self.transition_init_ = start
+        self.transition_history_ = np.stack([start, model.transition_matrix_])
         epochs = np.array([candidate.epochs for candidate in held_out.candidates])
         self.cv_results_ = {"epochs": epochs, "log_evidence": model.log_evidence_}
         if self.cv is not None:
@@ -266,9 +270,3 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
             raise ValueError(f"meta_sampling='stratified' cannot be combined with {own}: both control sampling.")
         if missing := classes_without_clean_rows(run):
             raise ValueError(f"meta_sampling='stratified' needs clean samples of each class, but {missing} have none.")
-
-
-def _of_noisy_samples(model: LabelNoiseModel) -> NDArray[np.float64]:
-    """T of the noisy samples, without the verified ones."""
-    of_noisy = model.transition_counts_ - model.held_out_.scaled_pairs
-    return normalise_rows(np.maximum(of_noisy, 0) + _SMALLEST_COUNT * model.transition_matrix_)

@@ -72,6 +72,5 @@ class GLCClassifier(NoiseModelMixin, NoisyLabelClassifier):
 
     def _fit(self, run: Run) -> None:
         T, _ = start_of_transition(run, self.transition_init, self.warm_up_epochs)
-        both = noisy_and_clean(run.noisy, run.clean)
-        self.net_ = run.train("gold_loss_correction", both, loss=GoldCorrectionLoss(T))
+        self.net_ = run.train("gold_loss_correction", noisy_and_clean(run.noisy, run.clean), loss=GoldCorrectionLoss(T))
         keep_transition(self, run, T)

@@ -115,8 +115,8 @@ def _net(clf: NoisyLabelClassifier, weights: dict[str, Tensor]) -> NoisyLabelNet
     params = {k: v for k, v in clf._shared_params(clf.classes_).items() if k.startswith(_OF_PREDICTION)}
     if isinstance(clf.module, str):
         layers = [weight for weight in weights.values() if weight.ndim == 2]
-        n_in, n_out = layers[0].shape[1], layers[-1].shape[0]
-        params |= {"module": MLP, **built_in(clf.module, n_in, n_out, np.zeros(n_in), np.ones(n_in))}
+        n_in = layers[0].shape[1]
+        params |= {"module": MLP, **built_in(clf.module, n_in, layers[-1].shape[0], np.zeros(n_in), np.ones(n_in))}
     elif isinstance(clf.module, nn.Module):
         params = {k: v for k, v in params.items() if not k.startswith("module__")}
         params["module"] = copy.deepcopy(clf.module)
@@ -127,7 +127,8 @@ def _net(clf: NoisyLabelClassifier, weights: dict[str, Tensor]) -> NoisyLabelNet
 
 def _load_state(part: nn.Module, state: dict[str, Tensor], name: str) -> None:
     """Load weights. Raise if names, shapes or types differ."""
-    mine, theirs = ({k: (v.dtype, tuple(v.shape)) for k, v in of.items()} for of in (part.state_dict(), state))
+    mine = {k: (v.dtype, tuple(v.shape)) for k, v in part.state_dict().items()}
+    theirs = {k: (v.dtype, tuple(v.shape)) for k, v in state.items()}
     if differ := sorted(key for key in {*mine, *theirs} if mine.get(key) != theirs.get(key)):
         key = differ[0]
         raise ValueError(

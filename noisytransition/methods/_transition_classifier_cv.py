@@ -184,21 +184,27 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         if not any(hasattr(of, "predict_proba") for of in (self.estimator, type(self.estimator))):
             raise ValueError(_NO_PROBA.format(type(self.estimator).__name__))
         rows = self._read(X, y, y_verified, meta, X_meta, y_meta, y_meta_noisy, sample_weight, sources)
-        first, second, *alone = rounds = self._rounds(rows)
+        self._keep(rows, self._rounds(rows))
+        warn_of_reasons(self.diagnostics_, stacklevel=3)
+        return self
+
+    def _keep(self, rows: _Rows, rounds: list[_Round]) -> None:
+        """Train on the labels of the best round, and set the fitted attributes."""
+        first, second, *alone = rounds
         best = min([second, *alone], key=lambda of: of.loss)
         model = best.models[-1]
         target = rows.relabelled(model) if best is second else rows.verified
-        self.estimator_, self.noise_model_ = _trained(self.estimator, rows, *target), first.models[-1]
+        self.estimator_ = _trained(self.estimator, rows, *target)
+        self.noise_model_ = first.models[-1]
         self.classes_ = rows.classes
         assert model.calibration_ is not None  # set by clean samples
-        self.calibration_, self.round_losses_ = model.calibration_, np.array([of.loss for of in rounds])
+        self.calibration_ = model.calibration_
+        self.round_losses_ = np.array([of.loss for of in rounds])
         self.oof_proba_ = model.held_out_.in_order(best.of_noisy, best.of_clean)
         self.diagnostics_ = self.noise_model_.diagnostics_
         self.diagnostics_ |= worse_than_labels(best.of_clean, rows.true, rows.given[rows.n_noisy :])
         for name in {"n_features_in_", "feature_names_in_"} & set(dir(self.estimator_)):
             setattr(self, name, getattr(self.estimator_, name))
-        warn_of_reasons(self.diagnostics_, stacklevel=3)
-        return self
 
     def _read(
         self,
@@ -217,17 +223,17 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         X_meta, y_meta = separate_samples(meta, X_meta, y_meta, y_meta_noisy)
         separate = None if X_meta is None else SeparateLabels(_num_samples(X_meta), y_meta, y_meta_noisy)
         labels = labels_of_fit(_num_samples(X), y, y_verified, separate, sources, sample_weight)
-        n_noisy, n_clean = len(labels.noisy), len(labels.clean)
+        n_clean = len(labels.clean)
         if not n_clean:
             raise ValueError(f"{type(self).__name__} needs clean data, got none. {HOW_TO_PASS}")
         check_prior(self.transition_prior, len(labels.classes), "transition_prior")
         if labels.weights is not None and _weight_name(self.estimator) is None:
             raise ValueError(f"{type(self.estimator).__name__} does not accept sample_weight. Call fit without it.")
-        for found, kind in (n_noisy, "noisy"), (n_clean, "clean"):
+        for found, kind in (len(labels.noisy), "noisy"), (n_clean, "clean"):
             if found < self.cv:
                 raise ValueError(f"cv needs at least {self.cv} {kind} samples, got {found}. Pass more or lower cv.")
         order = np.concatenate([np.flatnonzero(mask) for mask in (labels.is_noisy, labels.is_clean)])
-        weight = np.ones(n_noisy) if labels.weights is None else labels.weights
+        weight = np.ones(len(labels.noisy)) if labels.weights is None else labels.weights
         return _Rows(
             _safe_indexing(*indexable(_stacked(X, X_meta)), order),
             labels.positions,
@@ -253,10 +259,11 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
 
     def _round(self, rows: _Rows, folds: NDArray[np.intp], targets: list[_Target]) -> _Round:
         """Train without each fold on its targets, predict it, and calibrate by noise models without it."""
-        proba, out = np.empty((len(folds), len(rows.classes))), folds[rows.n_noisy :]
+        proba = np.empty((len(folds), len(rows.classes)))
         tasks = (delayed(_held_out_proba)(self.estimator, rows, *targets[i], folds == i) for i in range(self.cv))
         for i, of_fold in enumerate(Parallel(self.n_jobs)(tasks)):
             proba[folds == i] = of_fold
+        out = folds[rows.n_noisy :]
         models = [self._noise_model(rows, proba, out == i) for i in range(self.cv + 1)]  # the last of all samples
         of_noisy, of_clean = np.split(proba, [rows.n_noisy])
         crossed = np.array([model.calibrate(of_clean) for model in models])[out, np.arange(len(out))]
@@ -318,8 +325,8 @@ class _Rows(NamedTuple):
 
     def relabelled(self, model: LabelNoiseModel) -> _Target:
         """Most probable true class of each noisy sample, weighted by its probability, and the true labels."""
-        posterior, n = model.posterior_of_fit(), len(self.true)
-        weight = self.weight * np.concatenate([posterior.max(axis=1), np.ones(n)])
+        posterior = model.posterior_of_fit()
+        weight = self.weight * np.concatenate([posterior.max(axis=1), np.ones(len(self.true))])
         return np.concatenate([posterior.argmax(axis=1), self.true]), weight
 
 
@@ -358,8 +365,12 @@ def _held_out_proba(estimator: Any, rows: _Rows, labels: NDArray, weight: NDArra
 
 def _trained(estimator: Any, rows: _Rows, labels: NDArray, weight: NDArray) -> Any:
     """Train a clone on all labelled samples, weighted if it supports weights and they differ."""
-    trained, name, used = clone(estimator), _weight_name(estimator), np.flatnonzero(labels >= 0)
-    X, y, weight = _safe_indexing(rows.X, used), rows.classes[labels[used]], weight[used]
+    trained = clone(estimator)
+    name = _weight_name(estimator)
+    used = np.flatnonzero(labels >= 0)
+    X = _safe_indexing(rows.X, used)
+    y = rows.classes[labels[used]]
+    weight = weight[used]
     if name is None or not np.ptp(weight):
         return trained.fit(X, y)
     with config_context(enable_metadata_routing=False):  # else a pipeline needs a request of each step

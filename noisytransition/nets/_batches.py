@@ -53,7 +53,9 @@ class Batch(tuple):
 
     def __new__(cls, x: Any, columns: dict[str, Tensor]) -> "Batch":
         batch = super().__new__(cls, (x, columns["label"]))
-        batch.x, batch.label, batch.columns = x, columns["label"], columns
+        batch.x = x
+        batch.label = columns["label"]
+        batch.columns = columns
         batch.logits = None
         return batch
 
@@ -67,8 +69,7 @@ class Batch(tuple):
 
     def pin_memory(self) -> "Batch":
         """Copy the batch to pinned memory if there is a GPU."""
-        x, columns = self.x, self.columns
-        return Batch(each_part(pinned, x), {name: pinned(column) for name, column in columns.items()})
+        return Batch(each_part(pinned, self.x), {name: pinned(column) for name, column in self.columns.items()})
 
     def named(self, loss: nn.Module) -> dict[str, Tensor]:
         """Columns that a loss names in its attribute ``columns``."""
@@ -132,9 +133,11 @@ class CleanBatches:
         assert self.rows is not None, "the training has ended"
         order = torch.randperm(len(self.rows)).numpy() if self.sampler is None else self.sampler.order()
         rows = self.rows.take(order[: self.size])
-        inputs, label = rows.inputs(), torch.from_numpy(rows.label)
+        inputs = rows.inputs()
+        label = torch.from_numpy(rows.label)
         if getattr(net, "iterator_train__pin_memory", False):  # as the loader does
-            inputs, label = each_part(pinned, inputs), pinned(label)
+            inputs = each_part(pinned, inputs)
+            label = pinned(label)
         return net.prepare(inputs), on_device(label, net.device)
 
     def release(self) -> None:
@@ -232,11 +235,11 @@ class JoinedSampler(BatchSampler):
 
     def arrays(self) -> Iterator[NDArray[np.int64]]:
         """Yield the same batches as arrays, if the order is known at the start of an epoch."""
-        order, size = _order(self.sampler), self.batch_size
-        bounds = [*range(0, len(order), size), len(order)]
+        order = _order(self.sampler)
+        bounds = [*range(0, len(order), self.batch_size), len(order)]
         if self._joins():
             del bounds[-2]
-        elif self.drop_last and len(order) % size:
+        elif self.drop_last and len(order) % self.batch_size:
             del bounds[-1]
         yield from (order[start:stop] for start, stop in pairwise(bounds))
 
@@ -246,7 +249,8 @@ def _unwrapped(dataset: Dataset) -> tuple[Rows | None, NDArray | None]:
     places = None
     while type(dataset) is Subset:
         within = np.asarray(dataset.indices)
-        dataset, places = dataset.dataset, within if places is None else within[places]
+        places = within if places is None else within[places]
+        dataset = dataset.dataset
     return (dataset if isinstance(dataset, Rows) else None), places
 
 
@@ -312,9 +316,11 @@ class ProportionalSampler(Sampler[int]):
 
     def order(self) -> NDArray[np.int64]:
         """Indices of an epoch, from a generator seeded by the global generator, as in torch's sampler."""
-        n, seed = len(self), int(torch.empty((), dtype=torch.int64).random_().item())
+        n = len(self)
+        seed = int(torch.empty((), dtype=torch.int64).random_().item())
         generator = torch.Generator().manual_seed(seed)
-        rows, start = torch.randperm(n, generator=generator).numpy(), torch.rand((), generator=generator).item()
+        rows = torch.randperm(n, generator=generator).numpy()
+        start = torch.rand((), generator=generator).item()
         shares = np.cumsum(self.weights[rows])
         ends = np.floor(n * shares / shares[-1] + start)
         ends[-1] = n  # despite rounding

@@ -50,7 +50,8 @@ class LeanNet(NeuralNetClassifier):
         # user code can read the losses of batches before the end of the epoch
         is_own = not _is_ours(type(self)) or not vars(self).keys().isdisjoint(_IN_EPOCH)
         is_watched = is_own or type(self.history) is not History or any(_reads_batches(of) for _, of in self.callbacks_)
-        n_batches, self._unread = 0, None if is_watched else []
+        n_batches = 0
+        self._unread = None if is_watched else []
         try:
             for batch in iterator:
                 self.notify("on_batch_begin", batch=batch, training=training)
@@ -61,8 +62,9 @@ class LeanNet(NeuralNetClassifier):
                 self.notify("on_batch_end", batch=batch, training=training, **step)
                 n_batches += 1
         finally:
-            unread, self._unread = self._unread, None
-            _read(unread or [])
+            unread = self._unread or []
+            self._unread = None
+            _read(unread)
         self.history.record(f"{prefix}_batch_count", n_batches)
         if training and not n_batches:
             raise ValueError(

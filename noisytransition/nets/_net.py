@@ -111,7 +111,8 @@ class NoisyLabelNet(LeanNet):
         dtype_of = partial(_input_dtype, self.dtype, self.plain_module_, is_part=is_part)
         x = each_part(lambda part: on_device(part, self.device, dtype_of(part)), x)
         if self.module_.training and self.batch_transform is not None:
-            given, x = x, self.batch_transform(x)
+            given = x
+            x = self.batch_transform(given)
             if not is_part and len(x) != len(given):
                 raise ValueError(f"batch_transform returns {len(x)} of {len(given)} samples. Return all of them.")
         return x
@@ -153,9 +154,11 @@ class NoisyLabelNet(LeanNet):
 
     def predict_proba(self, X: Any) -> NDArray:
         """Predict posteriors; raise if one is not finite."""
-        dataset, posterior_of = self.get_dataset(X), self._get_predict_nonlinearity()
+        dataset = self.get_dataset(X)
+        posterior_of = self._get_predict_nonlinearity()
         # skorch keeps the small output of each batch between large freed inputs, which fragments memory
-        proba, n = np.empty(0), 0
+        proba = np.empty(0)
+        n = 0
         for logits in self.forward_iter(dataset):
             part = to_numpy(posterior_of(logits))
             if not n:
@@ -187,18 +190,14 @@ class NoisyLabelNet(LeanNet):
 
     def train_step_single(self, batch: Batch, **fit_params: Any) -> dict[str, Any]:
         """Compute the loss and its gradient."""
-        known, batch.logits = batch.logits, None  # valid once, since weights change
-        logits = self._output(batch.x) if known is None else known
-        loss = self._loss(logits, batch)
+        logits = self._output(batch.x) if batch.logits is None else batch.logits
+        batch.logits = None  # valid once, since weights change
+        loss = self.criterion_(logits, batch.label, **batch.named(self.criterion_))
         self.backward(loss)
         return {"loss": loss, "y_pred": logits}
 
     def _output(self, x: Any, **fit_params: Any) -> Tensor:
         return logits_of(self.module_, x, self.precision, **fit_params)
-
-    def _loss(self, logits: Tensor, batch: Batch) -> Tensor:
-        """Loss of the samples, with the columns that the criterion names."""
-        return self.criterion_(logits, batch.label, **batch.named(self.criterion_))
 
     def validation_step(self, batch: Loaded, **fit_params: Any) -> dict[str, Any]:
         """Compute the training loss of a validation batch."""
@@ -208,7 +207,7 @@ class NoisyLabelNet(LeanNet):
         batch.columns.setdefault("is_clean", torch.zeros_like(batch.label, dtype=torch.bool))
         with torch.no_grad():
             logits = self._output(batch.x)
-            loss = self._loss(logits, batch)
+            loss = self.criterion_(logits, batch.label, **batch.named(self.criterion_))
         self.record_batch(f"valid_{self.labels}_loss", loss)
         return {"loss": loss, "y_pred": logits}
 
@@ -228,7 +227,8 @@ class NoisyLabelNet(LeanNet):
     @property
     def _default_callbacks(self) -> list[tuple[str, Any]]:
         """skorch's callbacks, scores of a validation set, update and selection."""
-        loss, score = f"valid_{self.labels}_loss", f"valid_{self.labels}_acc"
+        loss = f"valid_{self.labels}_loss"
+        score = f"valid_{self.labels}_acc"
         ours = [
             ("valid_acc", EpochScoring(_accuracy, name="valid_acc", lower_is_better=False)),
             (loss, PassthroughScoring(loss, lower_is_better=True)),

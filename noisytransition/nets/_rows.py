@@ -85,7 +85,8 @@ class Rows(Dataset):
 
     def take(self, indices: Indices) -> "Rows":
         """Select samples by position with all columns, without copying inputs."""
-        indices, rows = np.asarray(indices), copy(self)
+        indices = np.asarray(indices)
+        rows = copy(self)
         rows.index = indices if self.index is None else self.index[indices]
         rows.columns = {name: column[indices] for name, column in self.columns.items()}
         rows.label = rows.columns["label"]
@@ -96,8 +97,9 @@ class Rows(Dataset):
 
     def with_columns(self, **columns: ArrayLike | None) -> "Rows":
         """Add or replace columns except None; scalars are repeated."""
-        rows, given = copy(self), {k: v for k, v in columns.items() if v is not None}
-        rows.columns = self.columns | _as_columns({k: np.broadcast_to(v, len(self)) for k, v in given.items()})
+        rows = copy(self)
+        given = {k: np.broadcast_to(v, len(self)) for k, v in columns.items() if v is not None}
+        rows.columns = self.columns | _as_columns(given)
         rows.label = rows.columns["label"]
         return rows
 
@@ -201,10 +203,11 @@ def noisy_and_clean(first: Rows, second: Rows) -> Rows:
 
     Other columns are kept if both have them. Samples without a ``sample_weight`` get the weight 1.
     """
-    first, second = first.with_columns(is_clean=False), second.with_columns(is_clean=True)
+    first = first.with_columns(is_clean=False)
+    second = second.with_columns(is_clean=True)
     if "sample_weight" in first.columns | second.columns:
-        both = (rows.with_columns(sample_weight=rows.columns.get("sample_weight", 1.0)) for rows in (first, second))
-        first, second = both
+        first = first.with_columns(sample_weight=first.columns.get("sample_weight", 1.0))
+        second = second.with_columns(sample_weight=second.columns.get("sample_weight", 1.0))
     shared = [name for name in first.columns if name in second.columns]
     columns = {name: np.concatenate([first.columns[name], second.columns[name]]) for name in shared}
     if isinstance(first, DatasetRows) or isinstance(second, DatasetRows):
@@ -221,13 +224,16 @@ class _Both:
     """Inputs of two sets of samples, dense or sparse, as one array that is read part by part."""
 
     def __init__(self, first: Rows, second: Rows) -> None:
-        self.first, self.second, no_row = first, second, np.arange(0)
-        none = np.concatenate([first.take(no_row).dense(), second.take(no_row).dense()])  # raises if shapes differ
-        self.dtype, self.shape = none.dtype, (len(first) + len(second), *none.shape[1:])
+        self.first = first
+        self.second = second
+        none = np.concatenate([rows.take(np.arange(0)).dense() for rows in (first, second)])  # raises if shapes differ
+        self.dtype = none.dtype
+        self.shape = (len(first) + len(second), *none.shape[1:])
 
     def __getitem__(self, indices: NDArray[np.integer]) -> NDArray:
         """Inputs at `indices`, as one dense array."""
-        found, n = np.empty((len(indices), *self.shape[1:]), self.dtype), len(self.first)
+        found = np.empty((len(indices), *self.shape[1:]), self.dtype)
+        n = len(self.first)
         indices = np.where(indices < 0, indices + self.shape[0], indices)
         in_first = indices < n
         found[in_first] = self.first.take(indices[in_first]).dense()
@@ -251,7 +257,8 @@ class _Tensors(Dataset):
     """Inputs as tensors of the types of a sample, converted when read."""
 
     def __init__(self, rows: Rows, sample: Any) -> None:
-        self.rows, self.dtypes = rows, each_part(lambda part: torch.as_tensor(part).dtype, sample)
+        self.rows = rows
+        self.dtypes = each_part(lambda part: torch.as_tensor(part).dtype, sample)
 
     def __len__(self) -> int:
         return len(self.rows)

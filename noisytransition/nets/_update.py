@@ -44,13 +44,10 @@ class Update(Callback):
     def on_train_begin(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
         """Record the initial T."""
         self.transition_history_: list[NDArray[np.float64]] = []
-        self._record(net)
+        Update.on_epoch_end(self, net)
 
     def on_epoch_end(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
         """Record T after the epoch."""
-        self._record(net)
-
-    def _record(self, net: "NoisyLabelNet") -> None:
         if net.classes is None or len(net.classes) <= MOST_CLASSES_IN_HISTORY:
             T = getattr(net.criterion_, "transition_matrix", None)
             self.transition_history_ += [] if T is None else [T]

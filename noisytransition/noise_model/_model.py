@@ -244,7 +244,8 @@ class LabelNoiseModel:
         self.uncertainty_ = None if bars is None else bars.of_classes(c)
         self.prior_strength_, self.class_offset_ = fit.one_T.strength, fit.offset[:c]
         self.instance_dependence_ = fit.power
-        self.log_evidence_, self.best_candidate_ = fit.log_evidence, int(fit.log_evidence.argmax())
+        self.log_evidence_ = fit.log_evidence
+        self.best_candidate_ = int(fit.log_evidence.argmax())
         self.diagnostics_ = diagnose(fit, self.uncertainty_, self.classes_)
         self.held_out_ = held_out._replace(candidates=[fit.best])
         self.sources_: SourceFit | None = None
@@ -254,7 +255,8 @@ class LabelNoiseModel:
 
     def _fit_sources(self, sources: SourceLabels, start: NDArray, prior: Any) -> None:
         """Estimate T and weight of each source from calibrated probabilities, out-of-fold for verified samples."""
-        of, c = self.held_out_, len(self.classes_)
+        of = self.held_out_
+        c = len(self.classes_)
         _, of_noisy, of_clean = of.candidates[0]
         proba, crossed = np.split(self.calibrate(np.concatenate([of_noisy, of_clean])[:, :c]), [len(of_noisy)])
         for rows, fit in cross_fitted(of, start, prior, stratified=self.meta_sampling == "stratified"):
@@ -300,8 +302,9 @@ class LabelNoiseModel:
         if classes is None:
             columns: Any = getattr(T, "columns", None)
             classes = np.arange(len(check_transition_matrix(T, name="T"))) if columns is None else columns
-        model, names = cls(), check_classes(classes, None)
+        names = check_classes(classes, None)
         c = len(names)
+        model = cls()
         model.classes_ = model.labels_ = names
         model.transition_matrix_ = check_transition_matrix(in_class_order(T, names), c, "T")
         model._channel = OneT(model.transition_matrix_)
@@ -353,7 +356,8 @@ class LabelNoiseModel:
         """
         check_rate(least, "least")
         check_count(top, 0, "top")
-        T, (c, d) = self.transition_matrix_, self.transition_matrix_.shape
+        T = self.transition_matrix_
+        c, d = T.shape
         bounds = None if self.uncertainty_ is None else self.transition_interval(level)
         order = np.argsort(np.where(np.eye(c, d, dtype=bool), np.inf, -T), axis=None, kind="stable")[: c * (d - 1)]
         flips = [divmod(int(at), d) for at in order]
@@ -397,7 +401,8 @@ class LabelNoiseModel:
             raise ValueError(
                 "the model was fitted to one label per sample. Fit it to a data frame with one column per source."
             )
-        of, (c, d) = self.sources_, self.sources_.common.shape
+        of = self.sources_
+        c, d = of.common.shape
         worst = np.where(np.eye(c, d, dtype=bool), 0.0, of.matrices).reshape(len(of.names), -1)
         true, given = np.divmod(worst.argmax(axis=1), d)
         lower, upper = of.right_interval(level)
@@ -726,10 +731,10 @@ class LabelNoiseModel:
 
     def posterior_of_fit(self) -> NDArray[np.float64]:
         """Compute P(true | x, labels) of the noisy samples of `fit`, of shape (n, c)."""
-        of, c = samples_of_fit(self), len(self.classes_)
-        proba, none = self.calibrate(of.candidates[0].proba[:, :c]), np.full(len(of.noisy), -1)
-        samples = LabelledSamples(proba, of.noisy, none, self._likelihood_of_fit(of.rows))
-        return samples.posterior(self._channel)
+        of = samples_of_fit(self)
+        proba = self.calibrate(of.candidates[0].proba[:, : len(self.classes_)])
+        unverified = np.full(len(proba), -1)
+        return LabelledSamples(proba, of.noisy, unverified, self._likelihood_of_fit(of.rows)).posterior(self._channel)
 
     def _by_source(self, labels: SourceLabels | None) -> NDArray | None:
         """Likelihood of all labels of each sample given each true class, up to a factor; None with one source."""

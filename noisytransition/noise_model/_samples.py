@@ -44,23 +44,24 @@ class LabelledSamples(NamedTuple):
 
     def judge(self, channel: Channel) -> Judged:
         """Assess each noisy label by its posterior, without storing all posteriors."""
-        (n, c), noisy = self.proba.shape, self.noisy
+        n, c = self.proba.shape
+        noisy = self.noisy
         quality, suggested, certainty = np.empty(n), np.empty(n, dtype=np.intp), np.empty(n)
         for rows, posterior in self._blocks(channel):
             quality[rows] = posterior[np.arange(len(posterior)), np.minimum(noisy[rows], c - 1)]
             suggested[rows], certainty[rows] = posterior.argmax(axis=1), posterior.max(axis=1)
         quality[(noisy < 0) | (noisy >= c)] = np.nan  # no label, or a label that is not a class
-        n_agreeing = int((self.proba.argmax(axis=1) == noisy).sum())
-        agreement = n_agreeing / max(int((noisy >= 0).sum()), 1)
+        agreement = int((self.proba.argmax(axis=1) == noisy).sum()) / max(int((noisy >= 0).sum()), 1)
         return Judged(noisy, self.true >= 0, quality, suggested, certainty, agreement)
 
     def _blocks(self, channel: Channel) -> Iterator[tuple[slice, NDArray[np.float64]]]:
         """Yield blocks of rows, and their posteriors."""
         for rows in blocks_of_rows(*self.proba.shape):
-            of_class, noisy = self.proba[rows].astype(np.float64, copy=False), self.noisy[rows]
+            of_class = self.proba[rows].astype(np.float64, copy=False)
             if self.likelihood is None:
-                known, posterior = noisy >= 0, normalise_rows(of_class)
-                posterior[known] = channel.posterior(posterior[known], noisy[known])
+                posterior = normalise_rows(of_class)
+                known = self.noisy[rows] >= 0
+                posterior[known] = channel.posterior(posterior[known], self.noisy[rows][known])
             else:
                 posterior = normalise_rows(of_class * self.likelihood[rows], of_class)
             verified = self.true[rows] >= 0

@@ -50,7 +50,8 @@ class Estimate(NamedTuple):
     def interval(self, level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Compute bounds with Jeffreys' prior. They are within [0, 1] and asymmetric for small shares."""
         lower, upper = jeffreys_interval(self.share, self.n_effective, level)
-        few, few_others = (of * self.n_effective < _LEAST_CASES for of in (self.share, 1 - self.share))
+        few = self.share * self.n_effective < _LEAST_CASES
+        few_others = (1 - self.share) * self.n_effective < _LEAST_CASES
         lower = np.where(few, 0, np.minimum(lower, self.share))
         return lower, np.where(few_others, 1, np.maximum(upper, self.share))
 
@@ -77,24 +78,49 @@ def prediction_powered(
     Angelopoulos, Bates, Fannjiang, Jordan, Zrnic, "Prediction-Powered Inference", Science 2023. Angelopoulos, Duchi,
     Zrnic, "PPI++", 2023 (lambda). Zrnic, Candès, "Active Statistical Inference", 2024 (weights).
     """
-    n, m = len(predicted) + len(true), len(true)
-    parts = _parts(predicted, of_verified, true, strata, weights)
+    m = len(true)
+    parts = _stratified(predicted, of_verified, true, strata, weights)
     found = _powered_mean(parts)
     share = np.clip(found.mean, 0, 1)
-    # variance if the predictions are the true probabilities
-    expected = found.between + sum(
-        size**2 * (_variance_of_mean(of_all) + (w / w.sum()) ** 2 @ (f * (1 - f))) for size, of_all, f, _, w in parts
-    )
+    expected = found.between + sum(part.share**2 * part.expected_variance() for part in parts)
     variance = found.variance + np.maximum(expected - found.variance, 0) * _PSEUDO_SAMPLES / (m + _PSEUDO_SAMPLES)
     variance *= _student(m - len(parts))
-    none = found.alone < _NO_VARIANCE
-    gain = np.divide(found.alone, variance, out=np.ones_like(share), where=~none & (variance > 0))
+    varies = ~(found.alone < _NO_VARIANCE)
+    gain = np.divide(found.alone, variance, out=np.ones_like(share), where=varies & (variance > 0))
     base: Any = m
-    if len(parts) > 1 or np.ptp(parts[0][-1]):  # number of random samples with the same variance
-        kish = 1 / sum(size**2 * (w**2).sum() / w.sum() ** 2 for size, *_, w in parts)
+    if len(parts) > 1 or np.ptp(parts[0].weights):  # number of random samples with the same variance
         at_random = np.clip(share * (1 - share), 1 / (m + 2), None)
-        base = np.where(none, kish, at_random / np.where(none, 1, found.alone))
-    return Estimate(share, np.minimum(base * np.maximum(gain, 1), n))
+        kish = 1 / sum(part.share**2 * (part.weights**2).sum() / part.weights.sum() ** 2 for part in parts)
+        base = np.where(varies, at_random / np.where(varies, found.alone, 1), kish)
+    return Estimate(share, np.minimum(base * np.maximum(gain, 1), len(predicted) + m))
+
+
+class _Stratum(NamedTuple):
+    """A stratum of the population, and its share of the population.
+
+    `predicted` has predictions of all its samples, `of_verified`, `true` and `weights` are of its verified samples.
+    """
+
+    share: float
+    predicted: NDArray
+    of_verified: NDArray
+    true: NDArray
+    weights: NDArray
+
+    def variance(self, power: NDArray | float) -> NDArray[np.float64]:
+        """Variance of the prediction-powered mean of the stratum, with ``lambda = power``."""
+        corrections = self.true - power * self.of_verified
+        return power**2 * _variance_of_mean(self.predicted) + _variance_of_mean(corrections, self.weights)
+
+    def mean(self, power: NDArray) -> NDArray[np.float64]:
+        """Prediction-powered mean of the stratum, with ``lambda = power``."""
+        corrections = self.true - power * self.of_verified
+        return (power * self.predicted).mean(axis=0) + np.average(corrections, axis=0, weights=self.weights)
+
+    def expected_variance(self) -> NDArray[np.float64]:
+        """Variance with lambda = 1 if the predictions are the true probabilities."""
+        f = self.of_verified
+        return _variance_of_mean(self.predicted) + (self.weights / self.weights.sum()) ** 2 @ (f * (1 - f))
 
 
 class _PoweredMean(NamedTuple):
@@ -106,36 +132,37 @@ class _PoweredMean(NamedTuple):
     between: NDArray[np.float64]
 
 
-def _powered_mean(parts: list) -> _PoweredMean:
+def _powered_mean(parts: list[_Stratum]) -> _PoweredMean:
     """Compute the prediction-powered mean of any values."""
 
     def variance(power: NDArray | float) -> Any:
-        return sum(
-            size**2 * (power**2 * _variance_of_mean(of_all) + _variance_of_mean(y - power * f, w))
-            for size, of_all, f, y, w in parts
-        )
+        return sum(part.share**2 * part.variance(power) for part in parts)
 
-    alone, both, whole = variance(0.0), variance(0.5), variance(1.0)  # a parabola in lambda
+    # a parabola in lambda
+    alone = variance(0.0)
+    both = variance(0.5)
+    whole = variance(1.0)
     curve = 2 * (alone + whole - 2 * both)
     slope = whole - alone - curve
     power = np.clip(np.divide(-slope, 2 * curve, out=np.zeros_like(curve), where=curve > 0), 0, 1)
-    means = [
-        (power * of_all).mean(axis=0) + np.average(y - power * f, axis=0, weights=w) for _, of_all, f, y, w in parts
-    ]
-    sizes = np.array([[part[0]] for part in parts])
-    mean = (sizes * means).sum(axis=0)
-    between = (sizes * (means - mean) ** 2).sum(axis=0) / sum(len(part[1]) for part in parts)
+    means = [part.mean(power) for part in parts]
+    shares = np.array([[part.share] for part in parts])
+    mean = (shares * means).sum(axis=0)
+    between = (shares * (means - mean) ** 2).sum(axis=0) / sum(len(part.predicted) for part in parts)
     return _PoweredMean(mean, variance(power) + between, alone + between, between)
 
 
-def _parts(
+def _stratified(
     predicted: NDArray, of_verified: NDArray, true: NDArray, strata: Sequence = (), weights: NDArray | None = None
-) -> list[tuple[float, NDArray, NDArray, NDArray, NDArray]]:
-    """Per stratum: its share, predictions of its samples, predictions, true values and weights of verified samples."""
+) -> list[_Stratum]:
+    """Split the population into its strata, by default one."""
     strata = strata or [(np.ones(len(predicted), dtype=bool), np.ones(len(true), dtype=bool))]
-    w, n = np.ones(len(true)) if weights is None else weights, len(predicted) + len(true)
-    parts = [(np.concatenate([predicted[of], of_verified[k]]), of_verified[k], true[k], w[k]) for of, k in strata]
-    return [(len(part[0]) / n, *part) for part in parts]
+    weights = np.ones(len(true)) if weights is None else weights
+    parts = []
+    for of, k in strata:
+        of_all = np.concatenate([predicted[of], of_verified[k]])
+        parts.append(_Stratum(len(of_all) / (len(predicted) + len(true)), of_all, of_verified[k], true[k], weights[k]))
+    return parts
 
 
 def _student(df: float) -> float:
@@ -153,21 +180,31 @@ def _variance_of_mean(values: NDArray, weights: NDArray | None = None) -> NDArra
 def strata_of_labels(noisy: NDArray[np.intp], of_verified: NDArray[np.intp], n_labels: int) -> list:
     """Group samples by given label; labels with few verified samples, and missing labels, form one stratum."""
     few = np.bincount(of_verified[of_verified >= 0], minlength=n_labels) < _LEAST_IN_STRATUM
-    of_noisy, of_verified = (np.where((of < 0) | few[of], n_labels, of) for of in (noisy, of_verified))
+    noisy = np.where((noisy < 0) | few[noisy], n_labels, noisy)
+    of_verified = np.where((of_verified < 0) | few[of_verified], n_labels, of_verified)
     used = np.unique(of_verified)
-    if not np.isin(of_noisy, used).all():  # no verified sample has these labels: use the last stratum
-        of_noisy = np.where(np.isin(of_noisy, used), of_noisy, used[-1])
-    return [(of_noisy == j, of_verified == j) for j in used]
+    noisy = np.where(np.isin(noisy, used), noisy, used[-1])  # labels of no verified sample
+    return [(noisy == j, of_verified == j) for j in used]
 
 
 def batch_shares(proba: NDArray, prior: NDArray) -> NDArray[np.float64]:
     """Estimate class shares of a batch by maximum likelihood (Saerens, Latinne, Decaestecker, 2002)."""
-    ratio, share = proba / prior, prior
+    ratio = proba / prior
+    share = prior
     for _ in range(_MAX_STEPS):
-        last, share = share, normalise_rows(ratio * share, proba).mean(axis=0)
+        last = share
+        share = normalise_rows(ratio * share, proba).mean(axis=0)
         if np.abs(share - last).max() < _TOLERANCE:
             break
     return share
+
+
+def _at_likely_shares(posteriors: list[NDArray]) -> tuple[NDArray[np.float64], list[NDArray[np.float64]]]:
+    """Find the most likely shares of a batch, and adapt posteriors of noisy, verified and its samples to them."""
+    of_noisy, _, of_batch = posteriors
+    prior = normalise_rows(of_noisy.mean(axis=0, keepdims=True) + TINY)[0]
+    share = batch_shares(of_batch, prior)
+    return share, [normalise_rows(p * (share / prior), p) for p in posteriors]
 
 
 class Population:
@@ -196,18 +233,20 @@ class Population:
     def class_shares(self) -> Estimate:
         """Estimate the shares of the true classes."""
         (predicted, verified), _ = self._own
-        return self._powered(predicted, verified, self.truth)
+        return self._powered(predicted, verified, self.truth, self._known(False))
 
     def accuracy(self, of_labels: bool) -> Estimate:
         """Estimate the share of samples whose noisy label, or else most probable class, is the true class."""
         known = self._known(of_labels)
         given_labels, (_, of_x) = self._own
-        noisy, clean = self.of.noisy, self.of.noisy_of_clean
+        noisy = self.of.noisy
+        clean = self.of.noisy_of_clean
         if not of_labels:
             noisy = self.model.calibrate(self.of.candidates[0].proba[:, : self.c]).argmax(axis=1)
             clean = of_x.argmax(axis=1)  # the model's own calibration has seen their true labels
         padded = [np.pad(p, ((0, 0), (0, self.d - self.c))) for p in given_labels]
-        predicted, verified = (p[np.arange(len(p)), k][:, None] for p, k in zip(padded, (noisy, clean), strict=True))
+        predicted = np.take_along_axis(padded[0], noisy[:, None], axis=1)
+        verified = np.take_along_axis(padded[1], clean[:, None], axis=1)
         right = (clean == self.of.clean)[:, None].astype(float)
         return self._powered(predicted, verified, right, known)
 
@@ -227,34 +266,42 @@ class Population:
         method.
         """
         known = self._known(y_noisy is not None)
+        self._check_each_class(known)
+        given_labels, given_x = self._predictions(self.model._batch(proba, y_noisy))
+        share, scores = _at_likely_shares(given_x if y_noisy is None else given_labels)
+        predicted = given_labels[0]
+        by_class = normalise_rows(predicted.T @ scores[0] + TINY)
+        solve = np.linalg.pinv(by_class)
+        of_batch = scores[2] @ solve
+        for _ in range(_ROUNDS):
+            ratio = share / (predicted.mean(axis=0) + TINY)  # how much more often each class is in the batch
+            bias = self._bias(given_labels, scores, ratio, by_class, solve, known)
+            share = normalise_rows(np.maximum(of_batch.mean(axis=0) - bias.mean, 0)[None], share[None])[0]
+        weights = self.truth[known] @ ratio
+        df = weights.sum() ** 2 / max((weights**2).sum(), TINY) - 1  # Kish, 1965
+        variance = bias.variance * _student(df) + _variance_of_mean(of_batch)
+        inside = np.clip(share, 1 / (len(of_batch) + 2), 1 - 1 / (len(of_batch) + 2))
+        return Estimate(share, inside * (1 - inside) / np.maximum(variance, TINY))
+
+    def _check_each_class(self, known: NDArray[np.bool_]) -> None:
+        """Raise an error if a class has no verified sample among these."""
         if not (counts := self.truth[known].sum(axis=0)).all():
             none = self.model.classes_[counts == 0].tolist()
             raise ValueError(
                 f"no sample of {none} is verified. Shares of a batch require verified samples of each class."
             )
-        given_labels, scores = self._predictions(self.model._batch(proba, y_noisy))
-        predicted, verified, _ = given_labels
-        scores = scores if y_noisy is None else given_labels
-        prior = normalise_rows(scores[0].mean(axis=0, keepdims=True) + TINY)[0]
-        share = batch_shares(scores[2], prior)
-        of_noisy, of_clean, of_batch = (normalise_rows(p * (share / prior), p) for p in scores)
-        by_class = normalise_rows(predicted.T @ of_noisy + TINY)
-        solve = np.linalg.pinv(by_class)
-        of_batch = of_batch @ solve
-        for _ in range(_ROUNDS):
-            ratio = share / (predicted.mean(axis=0) + TINY)  # how much more often each class is in the batch
-            weights = self.truth[known] @ ratio
 
-            def errors(y: NDArray, score: NDArray, ratio: NDArray = ratio) -> NDArray:
-                return ((y @ ratio)[:, None] * score - (y * ratio) @ by_class) @ solve
+    def _bias(
+        self, given_labels: list, scores: list, ratio: NDArray, by_class: NDArray, solve: NDArray, known: NDArray
+    ) -> _PoweredMean:
+        """Estimate the errors of the shares of a batch that are due to errors of the class means `by_class`."""
 
-            own, true = (errors(y, of_clean)[known] for y in (verified, self.truth))
-            found = _powered_mean(_parts(errors(predicted, of_noisy), own, true, *self._strata(known)))
-            share = normalise_rows(np.maximum(of_batch.mean(axis=0) - found.mean, 0)[None], share[None])[0]
-        df = weights.sum() ** 2 / max((weights**2).sum(), TINY) - 1  # Kish, 1965
-        variance = found.variance * _student(df) + _variance_of_mean(of_batch)
-        inside = np.clip(share, 1 / (len(of_batch) + 2), 1 - 1 / (len(of_batch) + 2))
-        return Estimate(share, inside * (1 - inside) / np.maximum(variance, TINY))
+        def errors(y: NDArray, score: NDArray) -> NDArray:
+            return ((y @ ratio)[:, None] * score - (y * ratio) @ by_class) @ solve
+
+        of_verified = errors(given_labels[1], scores[1])[known]
+        true = errors(self.truth, scores[1])[known]
+        return _powered_mean(_stratified(errors(given_labels[0], scores[0]), of_verified, true, *self._strata(known)))
 
     @cached_property
     def _own(self) -> tuple[list[NDArray], list[NDArray]]:
@@ -265,14 +312,16 @@ class Population:
 
         Predictions of verified samples are out-of-fold; all others are means over the folds.
         """
-        of, (_, of_noisy, of_clean) = self.of, self.of.candidates[0]
-        by_noisy, by_clean = (self.model._likelihood_of_fit(rows) for rows in (of.rows, of.rows_of_clean))
+        of = self.of
+        _, of_noisy, of_clean = of.candidates[0]
+        likelihood = self.model._likelihood_of_fit
         groups = [
-            LabelledSamples(of_noisy, of.noisy, np.full(len(of_noisy), -1), by_noisy),
-            LabelledSamples(of_clean, of.noisy_of_clean, np.full(len(of_clean), -1), by_clean),
+            LabelledSamples(of_noisy, of.noisy, np.full(len(of_noisy), -1), likelihood(of.rows)),
+            LabelledSamples(of_clean, of.noisy_of_clean, np.full(len(of_clean), -1), likelihood(of.rows_of_clean)),
             *batch,
         ]
-        given_labels, given_x = ([np.zeros((len(own.noisy), self.c)) for own in groups] for _ in range(2))
+        given_labels = [np.zeros((len(group.noisy), self.c)) for group in groups]
+        given_x = [np.zeros_like(proba) for proba in given_labels]
         T = np.vstack([self.model.transition_matrix_, np.eye(self.d)[self.c :]])
         prior = with_other_labels(self.model.prior, self.c, self.d)
         fits = list(cross_fitted(of, T, prior, stratified=False, n_folds=_FOLDS))
@@ -292,6 +341,5 @@ class Population:
         given = self.of.noisy_of_clean[known]
         return strata_of_labels(self.of.noisy, given, self.d) if (given >= 0).all() else (), None
 
-    def _powered(self, predicted: NDArray, verified: NDArray, true: NDArray, known: NDArray | None = None) -> Estimate:
-        known = self._known(False) if known is None else known
+    def _powered(self, predicted: NDArray, verified: NDArray, true: NDArray, known: NDArray) -> Estimate:
         return prediction_powered(predicted, verified[known], true[known], *self._strata(known))

@@ -70,7 +70,8 @@ def draw_sizes(model: Any, target: str) -> NDArray[np.float64]:
     """
     if target not in TARGETS:
         raise ValueError(f"target={target!r}; pass one of {', '.join(map(repr, TARGETS))}.")
-    variance, tiny = _posterior_variances(model, target), np.finfo(float).tiny
+    variance = _posterior_variances(model, target)
+    tiny = np.finfo(float).tiny
     unit = variance.mean(axis=0)
     if target == "transition":
         unit = model.posterior_of_fit().mean(axis=0) ** 2
@@ -84,8 +85,8 @@ def _posterior_variances(model: Any, target: str) -> NDArray[np.float64]:
     """Posterior variance of each quantity in each sample that is not verified, of shape (n, k)."""
     posterior = model.posterior_of_fit()
     if target == "accuracy":
-        of, c = model.held_out_, len(model.classes_)
-        predicted = model.calibrate(of.candidates[0].proba[:, :c]).argmax(axis=1)
+        proba = model.held_out_.candidates[0].proba[:, : len(model.classes_)]
+        predicted = model.calibrate(proba).argmax(axis=1)
         posterior = np.take_along_axis(posterior, predicted[:, None], axis=1)
     return posterior * (1 - posterior)
 
@@ -94,8 +95,7 @@ def inclusion_probabilities(sizes: NDArray, n: int) -> NDArray[np.float64]:
     """Scale positive sizes to probabilities of at most 1 that sum to n."""
     found, certain = np.ones(len(sizes)), np.zeros(len(sizes), dtype=bool)
     while True:
-        rest = n - certain.sum()
-        found[~certain] = rest * sizes[~certain] / max(sizes[~certain].sum(), np.finfo(float).tiny)
+        found[~certain] = (n - certain.sum()) * sizes[~certain] / max(sizes[~certain].sum(), np.finfo(float).tiny)
         if not (more := ~certain & (found >= 1)).any():
             return found
         certain |= more
@@ -134,7 +134,8 @@ def _plan_of_rates(model: Any, width: float, level: float, z: float) -> Plan:
     """
     from pandas import DataFrame  # slow to import
 
-    c, rate = len(model.classes_), 1 - model.transition_matrix_.diagonal()
+    rate = 1 - model.transition_matrix_.diagonal()
+    c = len(rate)
     half_width, informed = np.full(c, 0.5), np.zeros(c)
     if model.uncertainty_ is not None:
         low, high = model.transition_interval(level)
@@ -146,9 +147,10 @@ def _plan_of_rates(model: Any, width: float, level: float, z: float) -> Plan:
     verified = getattr(model, "held_out_", None)
     n_verified = np.zeros(c, dtype=np.intp) if verified is None else verified.pairs.sum(axis=1)[:c]
     columns = {"estimate": rate, "half_width": half_width, "n_verified": n_verified, "n_to_verify": m}
-    n, names = int(m.sum()), [f"{m[i]} of {model.classes_[i]}" for i in np.argsort(-m, kind="stable") if m[i]]
+    n = int(m.sum())
     words = f"The noise rate of every class is known within ± {width:g}."
     if n:
+        names = [f"{m[i]} of {model.classes_[i]}" for i in np.argsort(-m, kind="stable") if m[i]]
         listed = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
         words = f"To know the noise rate of every class within ± {width:g}, verify {n} more samples: {listed}."
         if len(short := model.classes_[m > model.class_counts_]):
@@ -163,27 +165,27 @@ def _plan_of_shares(model: Any, target: str, width: float, level: float, z: floa
     random. For m' suggested samples, R is multiplied by g, from the posterior and the probabilities of the draw::
 
         p (1 - p) / n + R (m + g m') / (m + m')^2 = (width / z)^2
+
+    Hence ``(m + m')^2 = b (m + g m')``, with b = R divided by the variance that random samples may add.
     """
     from pandas import DataFrame  # slow to import
 
     of = samples_of_fit(model)
     if target == "shares":
-        table, what = model.class_shares(level), "every class share"
+        what = "every class share"
+        table = model.class_shares(level)
     else:
-        accuracy = [model.accuracy_interval(level)]
-        table, what = DataFrame(accuracy, index=["classifier"]), "the classifier's accuracy"
-    m, left = len(of.clean), len(of.noisy)
-    p, half_width = table.iloc[:, 0].to_numpy(), (table.upper - table.lower).to_numpy() / 2
+        what = "the classifier's accuracy"
+        table = DataFrame([model.accuracy_interval(level)], index=["classifier"])
+    m = len(of.clean)
+    left = len(of.noisy)
+    p = table.iloc[:, 0].to_numpy()
+    half_width = (table.upper - table.lower).to_numpy() / 2
     least = p * (1 - p) / (m + left)
-    now, goal = np.maximum((half_width / z) ** 2 - least, 0), (width / z) ** 2 - least
-    relative = draw_sizes(model, target)
-    variance = _posterior_variances(model, target)
-    gain = (variance * relative.mean() / relative[:, None]).mean(axis=0) / np.maximum(variance.mean(axis=0), 1e-300)
-    # (m + m')^2 = b (m + g m'), with b = R / goal
+    now = np.maximum((half_width / z) ** 2 - least, 0)
+    goal = (width / z) ** 2 - least
     b = np.divide(now * m, goal, out=np.full(len(p), np.inf), where=goal > 0)
-    b = np.minimum(b, 1e3 * (m + left) ** 2)
-    half = gain * b / 2 - m
-    more = half + np.sqrt(np.maximum(half**2 - m * (m - b), 0))
+    more = _positive_root(m, np.minimum(b, 1e3 * (m + left) ** 2), _factor_of_draw(model, target))
     more = np.where(now <= goal, 0, np.minimum(np.ceil(more), left)).astype(np.intp)
     columns = {"estimate": p, "half_width": half_width, "n_verified": np.full(len(p), m), "n_to_verify": more}
     n = int(more.max())
@@ -194,6 +196,19 @@ def _plan_of_shares(model: Any, target: str, width: float, level: float, z: floa
     elif n:
         words = f"To know {what} within ± {width:g}, verify about {n} more samples of suggest_rows(target={target!r})."
     return Plan(DataFrame(columns, index=table.index), n, words)
+
+
+def _factor_of_draw(model: Any, target: str) -> NDArray[np.float64]:
+    """Factor g by which suggested samples change the variance R of each quantity, compared to random samples."""
+    relative = draw_sizes(model, target)
+    variance = _posterior_variances(model, target)
+    return (variance * relative.mean() / relative[:, None]).mean(axis=0) / np.maximum(variance.mean(axis=0), 1e-300)
+
+
+def _positive_root(m: int, b: NDArray, g: NDArray) -> NDArray[np.float64]:
+    """Solve ``(m + m')^2 = b (m + g m')`` for m'."""
+    half = g * b / 2 - m
+    return half + np.sqrt(np.maximum(half**2 - m * (m - b), 0))
 
 
 def samples_of_fit(model: Any) -> Any:

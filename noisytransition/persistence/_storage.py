@@ -68,7 +68,8 @@ def _head(path: Path, kind: str) -> dict[str, str]:
             size = int.from_bytes(file.read(8), "little")
             text = file.read(min(size, 10**8))  # safetensors' own limit
         head: dict[str, str] = json.loads(text)["__metadata__"]
-        is_ours, version = (head["format"], head["kind"]) == (_FORMAT, kind), head["version"]
+        is_ours = head["format"] == _FORMAT and head["kind"] == kind
+        version = head["version"]
     except (ValueError, KeyError, TypeError, RecursionError):
         is_ours = False
     if not is_ours:

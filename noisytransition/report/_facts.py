@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,14 @@ class _Known(NamedTuple):
     high: NDArray[np.float64]
     bars: bool
 
+    @classmethod
+    def of_model(cls, model: Any, level: float) -> Self:
+        """Read T, its counts and its intervals."""
+        T = model.transition_matrix_
+        bars = hasattr(model, "transition_std_")
+        low, high = model.transition_interval(level) if bars else (T, T)
+        return cls([plain(name) for name in model.classes_], T, model.class_counts_, low, high, bars)
+
     def bounds(self, *at: Any) -> dict[str, Any]:
         """Bounds of entries of T."""
         return {"low": self.low[at].tolist(), "high": self.high[at].tolist()} if self.bars else dict(_NO_BOUNDS)
@@ -70,20 +78,13 @@ def make_facts(
 
     `samples` and `index` are the listed samples, in the order of ``judged.issues``, by `sample_facts`, and their names.
     """
-    T, bars = model.transition_matrix_, hasattr(model, "transition_std_")
-    low, high = model.transition_interval(level) if bars else (T, T)
-    known = _Known([plain(name) for name in model.classes_], T, model.class_counts_, low, high, bars)
+    known = _Known.of_model(model, level)
     noise = _noise(known, clean, level)
     n_to_verify = model.plan(width=_PRECISION, level=level).table.n_to_verify.to_numpy()
     return {
         "title": short(title, 200),
         "created": datetime.now().astimezone().isoformat(timespec="seconds"),
-        "data": {
-            "n_rows": len(judged.noisy),
-            "n_classes": len(T),
-            "level": level,
-            "error_bars": bars,
-        },
+        "data": {"n_rows": len(judged.noisy), "n_classes": len(known.T), "level": level, "error_bars": known.bars},
         "noise": noise,
         "transition": _transition(known),
         "flips": _flips(known),
@@ -107,14 +108,17 @@ def _share(k: int, n: int, level: float) -> dict[str, float]:
 # ---------------------------------------------------------------------------- noise and T
 def _noise(known: _Known, clean: Clean | None, level: float) -> Facts:
     """Share of wrong labels. Errors of the rows of T are treated as independent."""
-    weights, kept = known.counts / known.counts.sum(), known.T.diagonal()
-    rate, bounds, verified = float(weights @ (1 - kept)), dict(_NO_BOUNDS), None
+    weights = known.counts / known.counts.sum()
+    kept = known.T.diagonal()
+    rate = float(weights @ (1 - kept))
+    bounds = dict(_NO_BOUNDS)
     if known.bars:
-        below, above = known.high.diagonal() - kept, kept - known.low.diagonal()
-        bounds["low"] = max(rate - float(np.linalg.norm(weights * below)), 0.0)
-        bounds["high"] = min(rate + float(np.linalg.norm(weights * above)), 1.0)
+        bounds["low"] = max(rate - float(np.linalg.norm(weights * (known.high.diagonal() - kept))), 0.0)
+        bounds["high"] = min(rate + float(np.linalg.norm(weights * (kept - known.low.diagonal()))), 1.0)
+    verified = None
     if clean is not None and clean.y_noisy is not None:
-        n, wrong = len(clean.y), int((clean.y != clean.y_noisy).sum())
+        n = len(clean.y)
+        wrong = int((clean.y != clean.y_noisy).sum())
         verified = {"n_rows": n, "n_wrong": wrong, "rate": wrong / n, **_share(wrong, n, level)}
     return {"rate": rate, **bounds, "verified": verified}
 
@@ -152,7 +156,8 @@ def _flips(known: _Known) -> list[Facts]:
 # ---------------------------------------------------------------------------- classes
 def _classes(known: _Known, judged: Judged, clean: Clean | None, n_to_verify: NDArray[np.intp]) -> Facts:
     """Noise rate, number of samples and risks of each class; lists the classes with the most risks and noise."""
-    c, kept = len(known.T), known.T.diagonal()
+    c = len(known.T)
+    kept = known.T.diagonal()
     n_given = np.bincount(judged.noisy[judged.noisy >= 0], minlength=c)
     n_clean = None if clean is None else np.bincount(clean.y, minlength=c)
     mean = float(known.counts @ (1 - kept) / known.counts.sum())
@@ -181,7 +186,8 @@ def _classes(known: _Known, judged: Judged, clean: Clean | None, n_to_verify: ND
 
 def _risks(known: _Known, i: int, mean: float) -> list[str]:
     """Reasons not to trust the labels of a class or its row of T."""
-    found, noise = [], 1 - known.T[i, i]
+    found = []
+    noise = 1 - known.T[i, i]
     if noise >= _WRONG:
         found.append("more labels are wrong than correct")
     elif noise >= max(_HIGH, _TIMES_MEAN * mean):
@@ -199,11 +205,13 @@ def _calibration(proba: NDArray, y: NDArray[np.intp], level: float) -> Facts:
     The error is ``sum_b n_b / n |accuracy_b - confidence_b|`` over bins b of equal width (Guo, Pleiss, Sun, Weinberger,
     "On Calibration of Modern Neural Networks", ICML 2017).
     """
-    confidence, right = proba.max(axis=1), proba.argmax(axis=1) == y
+    confidence = proba.max(axis=1)
+    right = proba.argmax(axis=1) == y
     of_row = np.clip(np.ceil(confidence * _N_BINS).astype(int) - 1, 0, _N_BINS - 1)
 
     def accuracy(rows: NDArray[np.bool_]) -> Facts:
-        n, n_right = int(rows.sum()), int(right[rows].sum())
+        n = int(rows.sum())
+        n_right = int(right[rows].sum())
         of = {"n_rows": n, "accuracy": n_right / n, "confidence": float(confidence[rows].mean())}
         return of | _share(n_right, n, level)
 

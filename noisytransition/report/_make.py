@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..labels._pandas import names_of_rows
 from ..noise_model import LabelNoiseModel
+from ..noise_model._samples import LabelledSamples
 from ..transition import class_conditional_test
 from ..transition._checks import check_count, check_level
 from ._facts import Clean, make_facts
@@ -41,6 +42,7 @@ def noise_report(
     Parameters
     ----------
     model : LabelNoiseModel
+        Fitted model, or a model of a given T, with the same labels as classes.
     proba, y_noisy, calibrate
         As in `LabelNoiseModel.posterior`.
     y_verified : array-like of shape (n,), optional
@@ -66,33 +68,56 @@ def noise_report(
     NoiseReport
         With `save`, `to_html`, `words` and `facts`. Samples are named by the pandas index of `display_rows` or
         `y_noisy`, else by position.
+
+    Examples
+    --------
+    >>> from noisytransition import LabelNoiseModel
+    >>> from noisytransition.report import noise_report
+    >>> model = LabelNoiseModel.from_transition_matrix([[0.9, 0.1], [0.3, 0.7]], ["cat", "dog"], [60, 40])
+    >>> report = noise_report(model, [[0.9, 0.1], [0.01, 0.99], [0.4, 0.6]], ["cat", "cat", "dog"])
+    >>> print(report.words["noise"][0])
+    About 18 % of the labels are wrong.
+    >>> [(found["row"], found["suggested"]) for found in report.facts["label_issues"]["listed"]]
+    [(1, 'dog')]
     """
+    _check_arguments(model, level, max_rows)
+    samples, y = model._samples(proba, y_noisy, y_verified, calibrate)
+    display_rows = _checked_rows(display_rows, samples)
+    clean = _clean(model, samples, proba_clean, y_clean, y_clean_noisy, calibrate)
+    judged = samples.judge(model._channel)
+    listed = judged.issues()[:max_rows]
+    index = names_of_rows(listed, display_rows, y).tolist()
+    facts = sample_facts(display_rows, listed.tolist(), columns)
+    return NoiseReport(make_facts(model, judged, clean, facts, index, level, str(title)))
+
+
+def _check_arguments(model: LabelNoiseModel, level: float, max_rows: int) -> None:
     check_level(level)
     check_count(max_rows, 0, "max_rows")
     if len(model.labels_) > len(model.classes_):
         others = model.labels_[len(model.classes_) :].tolist()
         raise ValueError(f"noise_report does not support labels that are no classes, such as {others}. Drop them.")
-    samples, y = model._samples(proba, y_noisy, y_verified, calibrate)
-    n, judged = len(samples.noisy), samples.judge(model._channel)
-    shown = [""] * n if display_rows is None else display_rows
-    if (length := shown.shape[0] if hasattr(shown, "shape") else len(shown)) != n:
+
+
+def _checked_rows(display_rows: Any, samples: LabelledSamples) -> Any:
+    """One row to display per sample, by default without text."""
+    n = len(samples.noisy)
+    display_rows = [""] * n if display_rows is None else display_rows
+    if (length := display_rows.shape[0] if hasattr(display_rows, "shape") else len(display_rows)) != n:
         raise ValueError(f"display_rows has {length} entries for {n} samples; pass one per sample.")
-    clean = _clean(model, proba_clean, y_clean, y_clean_noisy, calibrate)
-    if clean is None and (pairs := samples.is_pair).any():
-        of_true, noisy, true = (of[pairs] for of in samples[:3])
-        clean = _tested(of_true if calibrate else None, noisy, true)
-    listed = judged.issues()[:max_rows]
-    index = names_of_rows(listed, display_rows, y).tolist()
-    facts = sample_facts(shown, listed.tolist(), columns)
-    return NoiseReport(make_facts(model, judged, clean, facts, index, level, str(title)))
+    return display_rows
 
 
-def _clean(model: LabelNoiseModel, proba: Any, y: Any, y_noisy: Any, calibrate: bool) -> Clean | None:
-    """Clean samples of a report."""
+def _clean(
+    model: LabelNoiseModel, samples: LabelledSamples, proba: Any, y: Any, y_noisy: Any, calibrate: bool
+) -> Clean | None:
+    """Clean samples of a report, by default the verified samples with a noisy label."""
     if (proba is None) != (y is None) or (proba is None and y_noisy is not None):
         raise ValueError("proba_clean and y_clean (X_meta and y_meta) go together. Pass both with noisy labels.")
     if proba is None:
-        return None
+        pairs = samples.is_pair
+        of_pairs = samples.proba[pairs] if calibrate else None
+        return _tested(of_pairs, samples.noisy[pairs], samples.true[pairs]) if pairs.any() else None
     given = model._proba(proba, calibrate)
     codes = model._codes(y, len(given), "y_clean")
     noisy = None if y_noisy is None else model._codes(y_noisy, len(codes), "y_clean_noisy")

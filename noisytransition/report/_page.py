@@ -49,8 +49,7 @@ def _environment() -> Environment:
 def _heat(facts: dict[str, Any]) -> dict[str, Any]:
     """Opacity, number and text of each cell of the heat map; the opacity of flips is relative to the largest."""
     T = facts["transition"]
-    flips = (p for i, row in enumerate(T["matrix"]) for j, p in enumerate(row) if i != j)
-    largest = max(0.01, *flips)
+    largest = max(0.01, *(p for i, row in enumerate(T["matrix"]) for j, p in enumerate(row) if i != j))
     return {
         "numbers": len(T["classes"]) <= _MOST_NUMBERS,
         "brief": not T["n_left_out"] and max(len(str(name)) for name in T["classes"]) <= _BRIEF,

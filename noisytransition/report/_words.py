@@ -40,7 +40,8 @@ def in_words(facts: Facts) -> dict[str, list[str]]:
 
 
 def _noise(facts: Facts) -> list[str]:
-    noise, counted = facts["noise"], facts["noise"]["verified"]
+    noise = facts["noise"]
+    counted = noise["verified"]
     bars = percents(noise["low"], noise["high"])
     level = f"{facts['data']['level'] * 100:.4g} % interval"
     found = [f"About {percent(noise['rate'])} of the labels are wrong{f' ({level}: {bars})' if bars else ''}."]
@@ -77,9 +78,8 @@ def _transition(facts: Facts) -> list[str]:
 
 def _classes(facts: Facts) -> list[str]:
     classes = facts["classes"]
-    n, listed = classes["n_at_risk"], classes["listed"]
-    if n:
-        named = [short(of_class["class"], _NAME) for of_class in listed[:_MOST_NAMED] if of_class["risks"]]
+    if n := classes["n_at_risk"]:
+        named = [short(of_class["class"], _NAME) for of_class in classes["listed"][:_MOST_NAMED] if of_class["risks"]]
         more = f" and {number(n - len(named))} more" if n > len(named) else ""
         found = [f"{of(n, 'class')} {'is' if n == 1 else 'are'} at risk: {', '.join(named)}{more}."]
     elif facts["data"]["error_bars"]:
@@ -150,9 +150,9 @@ def _sources(facts: Facts) -> list[str]:
     found = facts["sources"]
     if found is None:
         return []
-    first, last = found["listed"][0], found["listed"][-1]
+    listed = found["listed"]
     sentences = [
-        f"{of(len(found['listed']) + found['n_left_out'], 'source')} of labels: {_correct(first)}; {_correct(last)}.",
+        f"{of(len(listed) + found['n_left_out'], 'source')} of labels: {_correct(listed[0])}; {_correct(listed[-1])}.",
         *(f"{text[0].upper()}{text[1:]}." for name in _OF_SOURCES if (text := facts["diagnostics"].get(name))),
     ]
     if left_out := found["n_left_out"]:

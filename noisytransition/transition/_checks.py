@@ -26,7 +26,8 @@ def check_transition_matrix(
     _check_finite_and_not_negative(T, name, "pass probabilities.")
     sums = T.sum(axis=1)
     if (wrong := np.abs(sums - 1) > 1e-6).any():
-        row, advice = int(wrong.argmax()), "Divide each row by its sum (entry (i, j) is P(noisy = j | true = i))."
+        row = int(wrong.argmax())
+        advice = "Divide each row by its sum (entry (i, j) is P(noisy = j | true = i))."
         if np.allclose(T.sum(axis=0), 1, rtol=0, atol=1e-6):
             advice = "The columns do: pass the transpose (cleanlab's noise_matrix is transposed)."
         raise ValueError(f"row {row} of {name} sums to {sums[row]:.9g}, but rows must sum to 1. {advice}")

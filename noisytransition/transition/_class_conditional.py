@@ -1,6 +1,7 @@
 """Permutation test of class-conditional noise (one T for all samples), given true and noisy labels."""
 
 from __future__ import annotations
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -90,21 +91,32 @@ def class_conditional_test(
     n_classes = None if proba is None else check_probabilities(proba).shape[1]
     y, s, named = indices_of_both(y_true, y_noisy, n_classes, classes)
     given = _given(groups, features, in_class_order(proba, named, rows=False), len(y))
-    # permuting the pairs of labels within true classes permutes the noisy labels
     codes, pairs = np.unique(y * len(named) + s, return_inverse=True)
-    rows_of_classes = [np.flatnonzero(y == label) for label in np.unique(y)]
-    permuted = [rows for rows in rows_of_classes if np.ptp(pairs[rows])]
+    labels = np.divmod(codes, len(named))
+    scores = _scores(given, y)
+    permuted = _permutations(pairs, y, n_permutations, random_state)
+    pvalues = _adjusted_pvalues([_statistics(pairs, *labels, given, scores) for pairs in permuted])
+    return ClassConditionalTest(min(pvalues.values()), pvalues, _noise(y, s, given.get("groups", np.empty(0))))
+
+
+def _rows_of_classes(y: NDArray[np.intp]) -> list[NDArray[np.intp]]:
+    return [np.flatnonzero(y == label) for label in np.unique(y)]
+
+
+def _permutations(pairs: NDArray, y: NDArray[np.intp], n: int, random_state: RandomState) -> Iterator[NDArray]:
+    """Yield the pairs of labels as given, then n times permuted within true classes, which permutes the noisy labels.
+
+    All are the same array.
+    """
+    permuted = [rows for rows in _rows_of_classes(y) if np.ptp(pairs[rows])]
     if not permuted:
         raise ValueError("no true class has samples with different noisy labels; pass more samples, or noisy ones.")
-    labels, random = np.divmod(codes, len(named)), as_generator(random_state)
-    scores = {name: _scores(name, values, rows_of_classes) for name, values in given.items()}
-    found = [_statistics(pairs, *labels, given, scores)]
-    for _ in range(check_count(n_permutations, 1, "n_permutations")):
+    random = as_generator(random_state)
+    yield pairs
+    for _ in range(check_count(n, 1, "n_permutations")):
         for rows in permuted:
             pairs[rows] = random.permutation(pairs[rows])
-        found.append(_statistics(pairs, *labels, given, scores))
-    pvalues = _adjusted_pvalues(found)
-    return ClassConditionalTest(min(pvalues.values()), pvalues, _noise(y, s, given.get("groups", np.empty(0))))
+        yield pairs
 
 
 def _given(groups: Any, features: Any, proba: Any, n: int) -> dict[str, NDArray]:
@@ -125,30 +137,41 @@ def _given(groups: Any, features: Any, proba: Any, n: int) -> dict[str, NDArray]
     return given
 
 
-def _scores(name: str, values: NDArray, rows_of_classes: list[NDArray[np.intp]]) -> NDArray[np.float64]:
+def _scores(given: dict[str, NDArray], y: NDArray[np.intp]) -> dict[str, NDArray[np.float64]]:
     """Indicators of groups, or ranks and their squares; centred in each true class."""
+    scores = {}
+    rows_of_classes = _rows_of_classes(y)
+    for name, values in given.items():
+        if name == "groups":
+            is_in_group = values[:, None] == np.unique(values)
+            of_rows = is_in_group / np.sqrt(is_in_group.mean(axis=0))
+        else:
+            of_rows = _ranks(values, rows_of_classes)
+        for rows in rows_of_classes:
+            of_rows[rows] -= of_rows[rows].mean(axis=0)
+        scores[name] = of_rows
+    return scores
+
+
+def _ranks(values: NDArray, rows_of_classes: list[NDArray[np.intp]]) -> NDArray[np.float64]:
+    """Ranks within each true class and their squares, divided by their standard deviation."""
     from scipy.stats import rankdata  # slow to import
 
-    if name == "groups":
-        scores = values[:, None] == np.unique(values)
-        scores = scores / np.sqrt(scores.mean(axis=0))
-    else:
-        scores = np.empty((len(values), 2 * values.shape[1]))
+    found = np.empty((len(values), 2 * values.shape[1]))
     for rows in rows_of_classes:
-        if name != "groups":
-            ranks = (2 * rankdata(values[rows], axis=0) - 1) / len(rows) - 1  # from -1 to 1
-            of_class = np.hstack([ranks, ranks**2])
-            std = of_class.std(axis=0)
-            scores[rows] = np.where(std > _TOLERANCE, of_class / np.maximum(std, _TOLERANCE), 0)
-        scores[rows] -= scores[rows].mean(axis=0)
-    return scores
+        ranks = (2 * rankdata(values[rows], axis=0) - 1) / len(rows) - 1  # from -1 to 1
+        of_class = np.hstack([ranks, ranks**2])
+        std = of_class.std(axis=0)
+        found[rows] = np.where(std > _TOLERANCE, of_class / np.maximum(std, _TOLERANCE), 0)
+    return found
 
 
 def _statistics(pairs: NDArray, true: NDArray, noisy: NDArray, given: dict, scores: dict) -> dict[str, float]:
     """Statistics of one permutation; `true` and `noisy` are the labels of each pair."""
-    n, found = len(pairs), {}
+    n = len(pairs)
     rows_of_pairs = csc_array((np.ones(n), pairs, np.arange(n + 1)), shape=(len(true), n))
     n_of_class = np.bincount(true[pairs])[true]
+    found = {}
     for name, of_rows in scores.items():
         sums = rows_of_pairs @ of_rows
         if name == "posteriors":

@@ -193,8 +193,7 @@ def floor_transition_matrix(T: ArrayLike, floor: float) -> NDArray[np.float64]:
     n_classes = len(T)
     if not is_number(floor) or not 0 <= floor < 1 / n_classes:
         raise ValueError(f"floor={floor!r}; pass at least 0 and less than 1/c = {1 / n_classes:.6g}.")
-    surplus = np.maximum(T, floor) - floor
-    return floor + (1 - n_classes * floor) * normalise_rows(surplus)
+    return floor + (1 - n_classes * floor) * normalise_rows(np.maximum(T, floor) - floor)
 
 
 def pair_counts(first: NDArray[np.integer], second: NDArray[np.integer], n_classes: int) -> NDArray[np.intp]:
@@ -215,7 +214,8 @@ def normalise_rows(weights: NDArray, otherwise: NDArray | float = np.nan) -> NDA
 
 def jeffreys_interval(share: NDArray, n: NDArray, level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Bounds of shares estimated from n samples, with Jeffreys' prior."""
-    a, b = n * share + 0.5, n * (1 - share) + 0.5
+    a = n * share + 0.5
+    b = n * (1 - share) + 0.5
     return special.betaincinv(a, b, (1 - level) / 2), special.betaincinv(a, b, (1 + level) / 2)
 
 

@@ -39,7 +39,9 @@ def transition_error(T_true: ArrayLike, T_pred: ArrayLike) -> float:
     0.25
     """
     if hasattr(T_true, "index") and hasattr(T_true, "columns") and hasattr(T_pred, "columns"):
-        T_true, T_pred = (in_class_order(T, T_true.index) for T in (T_true, T_pred))
+        classes = T_true.index
+        T_true = in_class_order(T_true, classes)
+        T_pred = in_class_order(T_pred, classes)
     T_true = check_transition_matrix(T_true, name="T_true")
     T_pred = check_transition_matrix(T_pred, len(T_true), name="T_pred")
     return float(np.abs(T_true - T_pred).sum() / np.abs(T_true).sum())
@@ -75,8 +77,8 @@ def sampling_limit(T_true: ArrayLike, n_per_class: ArrayLike) -> float:
     0.0318
     """
     classes = getattr(T_true, "columns", None)
-    n_per_class, T_true = in_class_order(n_per_class, classes), in_class_order(T_true, classes)
-    T_true = check_transition_matrix(T_true, name="T_true")
+    n_per_class = in_class_order(n_per_class, classes)
+    T_true = check_transition_matrix(in_class_order(T_true, classes), name="T_true")
     n = as_array(n_per_class, "n_per_class")
     if not np.issubdtype(n.dtype, np.integer) or n.shape not in {(), (len(T_true),)} or n.min() < 1:
         raise ValueError(

@@ -44,7 +44,8 @@ def symmetric_noise(n_classes: int, rate: float) -> NDArray[np.float64]:
            [0.25, 0.5 , 0.25],
            [0.25, 0.25, 0.5 ]])
     """
-    n_classes, rate = check_count(n_classes, 2, "n_classes"), check_rate(rate)
+    n_classes = check_count(n_classes, 2, "n_classes")
+    rate = check_rate(rate)
     T = np.full((n_classes, n_classes), rate / (n_classes - 1))
     np.fill_diagonal(T, 1 - rate)
     return T
@@ -78,8 +79,8 @@ def pair_noise(n_classes: int, rate: float) -> NDArray[np.float64]:
            [0.  , 0.75, 0.25],
            [0.25, 0.  , 0.75]])
     """
-    n_classes, rate = check_count(n_classes, 2, "n_classes"), check_rate(rate)
-    clean = np.eye(n_classes)
+    clean = np.eye(check_count(n_classes, 2, "n_classes"))
+    rate = check_rate(rate)
     return (1 - rate) * clean + rate * np.roll(clean, 1, axis=1)
 
 
@@ -171,7 +172,8 @@ def superclass_noise(superclasses: ArrayLike, rate: float) -> NDArray[np.float64
            [0.  , 1.  , 0.  ],
            [0.25, 0.  , 0.75]])
     """
-    superclasses, rate = as_array(superclasses, "superclasses"), check_rate(rate)
+    superclasses = as_array(superclasses, "superclasses")
+    rate = check_rate(rate)
     if superclasses.ndim != 1 or not superclasses.size:
         raise ValueError(f"superclasses has shape {superclasses.shape}; pass a 1-d array, one superclass per class.")
     siblings = superclasses[:, None] == superclasses
@@ -248,10 +250,10 @@ def flip_labels(
     >>> flip_labels(["b", "a"], [[0, 1], [0, 1]])
     array(['b', 'b'], dtype='<U1')
     """
-    by_position, y = check_transition_matrix(T, name="T"), as_array(y, "y")
+    c = len(check_transition_matrix(T, name="T"))
+    y = as_array(y, "y")
     if y.ndim != 1:
         raise ValueError(f"y has shape {y.shape}; pass a 1-d array of labels.")
-    c = len(by_position)
     named = _classes_of_rows(y, c) if classes is None else check_classes(classes, c)
     cumulated = check_transition_matrix(in_class_order(T, named), c, "T").cumsum(axis=1)
     cumulated /= cumulated[:, -1:]  # exactly 1 at the end: no draw exceeds the last class

@@ -44,8 +44,9 @@ class Truncation(Update):
         epoch = len(net.history) - 1 - self.start
         if epoch < 0 or epoch % _EVERY:
             return
-        batches = [self._evaluate(net, batch) for batch in net.get_iterator(dataset_train)]
-        index, kept = (torch.cat(parts) for parts in zip(*batches, strict=True))
+        evaluated = [self._evaluate(net, batch) for batch in net.get_iterator(dataset_train)]
+        index = torch.cat([of_batch for of_batch, _ in evaluated])
+        kept = torch.cat([of_batch for _, of_batch in evaluated])
         self.kept_ = torch.zeros(int(index.max()) + 1, dtype=torch.bool)
         self.kept_[index] = kept
         if not kept.any():
