@@ -360,25 +360,34 @@ def _with_fitted_prior(
     T = replace_zeros(init)
     none = np.zeros_like(init)
     is_many = len(init) > MOST_CLASSES_WITH_MATRIX
-    is_slow = len(init) > SLOW_CLASSES
     # only the strength is needed: without a prior, T changes long after the likelihood has converged
     is_rough = is_many and isinstance(likelihood, Likelihood) and prior is not None
     found = likelihood.maximise(T, none, max_iter, tol, **({"row_gain": TOLERANCE} if is_rough else {}))
     if prior is None:
         return FirstMaximum(likelihood, init, found, None, 0.0, found.log_likelihood, search)
     M, a, evidence = prior_at_maximum(prior, found)
-    if not a:
-        strengths = [least_strength(M)] if is_many else []
-        for tried in strengths if is_slow else [*strengths, _STRONG]:
-            shrunk = likelihood.maximise(M, tried * M, max_iter, tol)
-            M_shrunk, a_shrunk, evidence_shrunk = prior_at_maximum(prior, shrunk, tried * M)
-            if evidence_shrunk > evidence and a_shrunk:
-                given = evidence_shrunk if tried == _STRONG else evidence
-                return FirstMaximum(likelihood, init, shrunk, M_shrunk, a_shrunk, given, search)
-        if is_rough and not found.converged:
-            found = likelihood.maximise(found.transition_matrix, none, max_iter, tol)
-            evidence = prior_at_maximum(prior, found)[2]
-    return FirstMaximum(likelihood, init, found, M, a, evidence, search)
+    first = FirstMaximum(likelihood, init, found, M, a, evidence, search)
+    if a:
+        return first
+    shrunk = _with_strong_prior(first)
+    if shrunk is None and is_rough and not found.converged:
+        found = likelihood.maximise(found.transition_matrix, none, max_iter, tol)
+        return first._replace(found=found, log_evidence=prior_at_maximum(prior, found)[2])
+    return shrunk or first
+
+
+def _with_strong_prior(first: FirstMaximum) -> FirstMaximum | None:
+    """Maximum that starts from the prior, if it has a higher evidence than the one without a prior."""
+    M = first.prior
+    prior, max_iter, tol = first.search
+    strengths = [] if len(M) <= MOST_CLASSES_WITH_MATRIX else [least_strength(M)]
+    for tried in strengths if len(M) > SLOW_CLASSES else [*strengths, _STRONG]:
+        found = first.likelihood.maximise(M, tried * M, max_iter, tol)
+        M_shrunk, a, evidence = prior_at_maximum(prior, found, tried * M)
+        if evidence > first.log_evidence and a:
+            given = evidence if tried == _STRONG else first.log_evidence
+            return first._replace(found=found, prior=M_shrunk, strength=a, log_evidence=given)
+    return None
 
 
 def prior_at_maximum(

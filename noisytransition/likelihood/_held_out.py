@@ -164,11 +164,7 @@ def read_held_out(
         labels = labels.of_classes(_classes(proba, labels.classes, c))
     check_columns(labels, c)
     names = labels.classes
-    of_all = check_probabilities(in_class_order(proba, names[:c], rows=False))
-    if proba_clean is not None:
-        of_clean = check_probabilities(in_class_order(proba_clean, names[:c], rows=False), c, "proba_clean")
-        of_all = np.concatenate([of_all, of_clean])
-    of_all = np.pad(of_all, ((0, 0), (0, len(names) - c)))
+    of_all = _by_class(proba, proba_clean, names, c)
     candidate = Candidate(0, of_all[labels.is_noisy], of_all[labels.is_clean])
     held_out = one_candidate(candidate, labels.noisy, labels.clean, labels.noisy_of_clean, labels.positions)
     return held_out._replace(sources=labels.by_source, drawn=labels.drawn), names, c
@@ -180,6 +176,15 @@ def _separate(proba: ArrayLike | None, y: ArrayLike | None, y_noisy: ArrayLike |
         raise ValueError("proba_clean and y_clean go together. Pass both or none; y_clean_noisy requires both.")
     m = 0 if proba is None else len(checked_probabilities(proba, c, "proba_clean"))
     return SeparateLabels(m, [] if y is None else y, y_noisy, ("y_clean", "y_clean_noisy"))
+
+
+def _by_class(proba: ArrayLike, proba_clean: ArrayLike | None, names: NDArray, c: int) -> NDArray:
+    """Probabilities of all samples, a column for each name; 0 for labels that are no classes."""
+    of_all = check_probabilities(in_class_order(proba, names[:c], rows=False))
+    if proba_clean is not None:
+        of_clean = check_probabilities(in_class_order(proba_clean, names[:c], rows=False), c, "proba_clean")
+        of_all = np.concatenate([of_all, of_clean])
+    return np.pad(of_all, ((0, 0), (0, len(names) - c)))
 
 
 def _classes(proba: ArrayLike, found: NDArray, n_classes: int) -> NDArray:

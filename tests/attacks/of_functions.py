@@ -7,6 +7,12 @@ from attacks.problem import PROBA, TRUE, Case, T, X, Y, changed
 NAN, INF = float("nan"), float("inf")
 NAMES = np.array(["ant", "bee", "cat"])
 
+
+def home_of(function):
+    """Module of a function."""
+    return "likelihood" if function in ("em_transition_matrix", "transition_uncertainty") else "transition"
+
+
 # ---------------------------------------------------------------------------- arrays
 MATRICES = [
     ("complex numbers", T + 0j, "complex"),
@@ -58,7 +64,7 @@ MATRIX_ARGUMENTS = {
     "transition.transition_error": (None, T),
     "transition.transition_error ": (T, None),
     "transition.sampling_limit": (None, 10),
-    "transition.transition_uncertainty": (PROBA, Y, None),
+    "likelihood.transition_uncertainty": (PROBA, Y, None),
     "make_transition_scorer": (None,),
     "TransitionMatrixDisplay": (None,),
 }
@@ -66,19 +72,19 @@ PROBA_ARGUMENTS = {
     "transition.gold_transition_matrix": (None, TRUE),
     "transition.anchor_transition_matrix": (None,),
     "transition.confusion_transition_matrix": (None, Y),
-    "transition.em_transition_matrix": (None, Y),
+    "likelihood.em_transition_matrix": (None, Y),
     "transition.label_posterior": (None, Y, T),
     "transition.denoise_proba": (None, T),
-    "transition.transition_uncertainty": (None, Y, T),
+    "likelihood.transition_uncertainty": (None, Y, T),
 }
 INDEX_ARGUMENTS = {
     "transition.gold_transition_matrix": (PROBA, None),
     "transition.count_transition_matrix": (None, Y),
     "transition.count_transition_matrix ": (Y, None),
     "transition.confusion_transition_matrix": (PROBA, None),
-    "transition.em_transition_matrix": (PROBA, None),
+    "likelihood.em_transition_matrix": (PROBA, None),
     "transition.label_posterior": (PROBA, None, T),
-    "transition.transition_uncertainty": (PROBA, None, T),
+    "likelihood.transition_uncertainty": (PROBA, None, T),
     "transition.class_conditional_test": (None, Y),
     "transition.class_conditional_test ": (TRUE, None),
 }
@@ -98,14 +104,14 @@ COUNTS = [("text", "3"), ("zero", 0), ("fraction", 2.5), ("complex", 1j), ("trut
 
 
 def _case(function, name, given, words):
-    return Case(f"transition.{function}: {name}", f"transition.{function}", given, words)
+    return Case(f"{home_of(function)}.{function}: {name}", f"{home_of(function)}.{function}", given, words)
 
 
 NUMBERS = [
     *(
         Case(
-            f"transition.{function}: rate, {name}",
-            f"transition.{function}",
+            f"{home_of(function)}.{function}: rate, {name}",
+            f"{home_of(function)}.{function}",
             {"args": (*before, rate)},
             "pass a probability",
         )
@@ -120,8 +126,8 @@ NUMBERS = [
     ),
     *(
         Case(
-            f"transition.{function}: classes, {name}",
-            f"transition.{function}",
+            f"{home_of(function)}.{function}: classes, {name}",
+            f"{home_of(function)}.{function}",
             {"args": (n, 0.2)},
             "pass an integer|at least",
         )
@@ -130,8 +136,8 @@ NUMBERS = [
     ),
     *(
         Case(
-            f"transition.{function}: {option}, {name}",
-            f"transition.{function}",
+            f"{home_of(function)}.{function}: {option}, {name}",
+            f"{home_of(function)}.{function}",
             {"args": args, option: n},
             "integer|at least",
         )
@@ -143,7 +149,10 @@ NUMBERS = [
     ),
     *(
         Case(
-            f"transition.{function}: {option}={value!r}", f"transition.{function}", {"args": args, option: value}, words
+            f"{home_of(function)}.{function}: {option}={value!r}",
+            f"{home_of(function)}.{function}",
+            {"args": args, option: value},
+            words,
         )
         for function, args, option, words in [
             ("em_transition_matrix", (PROBA, Y), "tol", "tol="),

@@ -295,7 +295,7 @@ def test_T_starts_from_shrunk_mean_posteriors():
 
 @pytest.mark.parametrize("more", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_one_clean_row_of_each_class(more):
-    """The mean posterior of one row is shrunk, also if one class has a second row."""
+    """The mean posterior of one row is shrunk, also if one class has a second row; T is then more accurate."""
     T, rng, m = pair_noise(12, 0.45), np.random.default_rng(0), 12 + more
     y = np.concatenate([np.arange(m) % 12, rng.integers(12, size=1500)])
     X = rng.normal(size=(12, 10))[y] + rng.normal(size=(len(y), 10))
@@ -304,7 +304,7 @@ def test_one_clean_row_of_each_class(more):
         clf = EMTransitionClassifier(**OF_T | {"module": "linear", "lr": 0.1}, transition_init=start)
         errors[start] = transition_error(T, clf.fit(X[m:], y_noisy, meta=(X[:m], y[:m])).transition_matrix_)
     assert errors["gold-shrunk"] < 0.2
-    assert more or errors["gold"] > 1.5 * errors["gold-shrunk"]
+    assert errors["gold"] > 1.2 * errors["gold-shrunk"]
 
 
 class Locked(Callback):
