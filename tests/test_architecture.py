@@ -263,4 +263,4 @@ def test_a_fit_is_a_short_walk(name):
     functions, files, calls = structure.fit(methods.METHODS[name](max_epochs=3, random_state=0))
     assert functions <= 320
     assert files <= 40
-    assert calls <= 115  # from one package of the library into another, of which `labels` is one
+    assert calls <= 150  # from one package of the library into another; T in a fit passes five of them
