@@ -359,7 +359,8 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         ndarray of shape (n_samples,)
             Predicted labels.
         """
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        proba = self.predict_proba(X)  # raises before the fit
+        return self.classes_[proba.argmax(axis=1)]
 
     def score(
         self,
