@@ -122,10 +122,9 @@ def test_few_clean_samples_do_not_limit_T_of_many_noisy_ones():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("m", "between"), [(200, True), (100, False)])
-def test_a_weight_between_is_used_if_both_give_another_T(m, between):
+def test_the_influence_of_noisy_labels_is_lower_if_they_mislead():
     """Noise depends on the features, and the classifier is uncertain: T at weight 1 is nearly symmetric."""
-    c, n, gains = 10, 20 * m, []
+    c, n, m, gains = 10, 4000, 200, []
     for seed in range(3):
         random = np.random.default_rng(seed)
         z = 1.2 * random.normal(size=(n + m, c))
@@ -140,7 +139,8 @@ def test_a_weight_between_is_used_if_both_give_another_T(m, between):
         found = quiet_fit(proba[:n], noisy[:n], **clean).transition_matrix_
         at_one = em_transition_matrix(proba[:n], noisy[:n], proba_meta=proba[n:], y_meta=y[n:])
         gains.append(transition_error(T, at_one) - transition_error(T, found))
-    assert min(gains) > 0.04 if between else max(np.abs(gains)) < 0.01
+    assert min(gains) > 0
+    assert np.mean(gains) > 0.04
 
 
 @pytest.mark.parametrize("pairs", [True, False])
