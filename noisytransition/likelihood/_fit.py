@@ -209,10 +209,11 @@ def _class_offset(held_out: HeldOut, start: NDArray) -> NDArray[np.float64]:
 def _by_pairs(fit: NoiseFit) -> NoiseFit:
     """Fit a posterior to verified pairs that contradict one T, unless wrong true labels explain this."""
     of = fit.held_out
+    pairs = fit.of_pairs
     proba = fit.calibrated(fit.best.proba)
-    found = fit_pair_posterior(proba, of.noisy, fit.transition_matrix, fit.of_pairs, of.scaled_pairs, fit.offset)
-    evidence, wrong = wrong_true_labels(*fit.of_pairs, fit.transition_matrix, fit.offset)
-    if evidence > EVIDENCE + max(found.log_evidence if found else 0.0, 0.0):
+    found = fit_pair_posterior(proba, of.noisy, fit.transition_matrix, pairs, of.scaled_pairs, fit.offset)
+    evidence, wrong = wrong_true_labels(*pairs, fit.transition_matrix, fit.offset)
+    if evidence > EVIDENCE + (found.log_evidence if found else 0.0):
         known = np.flatnonzero(of.noisy_of_clean >= 0)
         fit = fit._replace(wrong_true_labels=known[wrong > 0.5])
     if found is None or len(fit.wrong_true_labels):

@@ -54,8 +54,12 @@ def label_posterior(
     if hasattr(proba, "columns"):
         given = checked_probabilities(in_class_order(proba, order, rows=False))
     T = check_transition_matrix(in_class_order(T, order), n_classes, "T")
-    given = normalise_rows(given)
-    return normalise_rows(given * T.T[codes], given)
+    return posterior_given_label(normalise_rows(given), codes, T)
+
+
+def posterior_given_label(proba: NDArray, noisy: NDArray[np.intp], T: NDArray) -> NDArray[np.float64]:
+    """P(true | x, label) of valid arrays by Bayes' rule; P(true | x) if the label is impossible."""
+    return normalise_rows(proba * T.T[noisy], proba)
 
 
 def denoise_proba(noisy_proba: ArrayLike, T: ArrayLike, *, n_iter: int = 5) -> NDArray[np.float64]:
