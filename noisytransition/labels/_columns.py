@@ -183,7 +183,9 @@ class GivenLabels(NamedTuple):
     name: str  # of the argument with the given labels
 
 
-def split_columns(y: Any, y_verified: Any = None, name: str = "y", sources: Any = None) -> GivenLabels:
+def split_columns(
+    y: Any, y_verified: Any = None, name: str = "y", sources: Any = None, probability: Any = None
+) -> GivenLabels:
     """Separate the columns of a data frame of labels.
 
     The column "verified" has the true labels, "verified_probability" the probabilities of their draw, and each other
@@ -194,7 +196,10 @@ def split_columns(y: Any, y_verified: Any = None, name: str = "y", sources: Any 
     if twice := [column for column, n in Counter(names).items() if n > 1]:
         raise ValueError(f"{name} has several columns named {twice[0]!r}. Pass distinct names.")
     of_sources = [column for column in names if column not in (VERIFIED, PROBABILITY)]
-    probability = y[PROBABILITY] if PROBABILITY in names else None
+    if PROBABILITY in names:
+        if probability is not None:
+            raise ValueError(f"{PROBABILITY} was given twice, as an argument and as a column of {name}. Pass one.")
+        probability = y[PROBABILITY]
     if VERIFIED in names:
         if y_verified is not None:
             raise ValueError(f"verified labels were given twice, as y_verified and as a column of {name}. Pass one.")

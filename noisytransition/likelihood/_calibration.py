@@ -29,9 +29,9 @@ _SMALLEST_VARIANCE = 1e-6
 _HIGHEST_FLOOR = 0.05
 # upper bound of the map's log-scale: exp overflows where the line search may go
 _MAX_LOG_SCALE = 10.0
-# more iterations hardly increase the likelihood, and T does not improve: 10,000 images of CIFAR-10 (seed 0 of
+#: more iterations hardly increase the likelihood, and T does not improve: 10,000 images of CIFAR-10 (seed 0 of
 # examples/benchmarks/cv_none.py), error of T after 200, 500, 850 iterations (the last) 0.103, 0.110, 0.116
-_MAX_ITER = 500
+MOST_ITER = 500
 # Iterations of the first maximisation, which compares candidates. If it needs more, later ones rescale the logits of T:
 # the likelihood is nearly flat along logits of small entries, which would take most steps. Not from the start: with an
 # under-trained network there are other maxima, with a wrong T ("digits, pair 0.4, under-trained" of
@@ -160,7 +160,7 @@ class CalibratedLikelihood:
         The first call has at most 100 iterations; a later one continues from it.
         """
         known = self.pairs + pseudo_counts
-        most = _MAX_ITER if self.with_matrix else _MAX_ITER_MANY_CLASSES
+        most = MOST_ITER if self.with_matrix else _MAX_ITER_MANY_CLASSES
         if self.x is None:
             self.x = self.pack(0.0, np.zeros(self.c), np.zeros_like(T), finite_log(T))
             unit = np.ones(())

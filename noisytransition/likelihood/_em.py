@@ -177,20 +177,17 @@ def em_transition_matrix(
            [0.  , 1.  ]])
     """
     proba = check_probabilities(proba)
-    n_rows, c = proba.shape
-    if c < 2 or not n_rows:
+    c = proba.shape[1]
+    if c < 2 or not proba.size:
         raise ValueError(f"proba has shape {proba.shape}; pass at least one row and two columns.")
-    y = check_label_indices(y_noisy, c, n_rows, "y_noisy")
-    known = np.zeros((c, c)) if counts is None else check_counts(counts, c)
+    labels = check_label_indices(y_noisy, c, proba.shape[0], "y_noisy")
+    pairs = check_counts(np.zeros((c, c)) if counts is None else counts, c)
     check_prior(prior, c)
-    if not is_number(meta_weight) or not 0 < meta_weight < np.inf:
-        raise ValueError(f"meta_weight={meta_weight!r}; pass a finite number above 0.")
     clean = _check_clean(proba_meta, y_meta, c)
     T = np.full((c, c), 1 / c) if init is None else check_transition_matrix(init, c, "init")
+    _check_finite(meta_weight=meta_weight, tol=tol)
     max_iter = check_count(max_iter, 1, "max_iter")
-    if not is_number(tol) or not 0 <= tol < np.inf:
-        raise ValueError(f"tol={tol!r}; pass a finite number of at least 0.")
-    found = first_maximum(proba, y, *clean, T, prior, known, meta_weight, max_iter=max_iter, tol=tol).finish()
+    found = first_maximum(proba, labels, *clean, T, prior, pairs, meta_weight, max_iter=max_iter, tol=tol).finish()
     return found if full_output else found.transition_matrix
 
 
@@ -410,6 +407,12 @@ def _check_clean(proba: ArrayLike | None, y: ArrayLike | None, c: int) -> tuple[
         return np.empty((0, c)), np.zeros(0, dtype=np.intp)
     proba = check_probabilities(proba, c, "proba_meta")
     return proba, check_label_indices(y, c, len(proba), "y_meta")
+
+
+def _check_finite(**numbers: float) -> None:
+    for name, value in numbers.items():
+        if not is_number(value) or not 0 <= value < np.inf:
+            raise ValueError(f"{name}={value!r}; pass a finite number of at least 0.")
 
 
 def check_counts(counts: ArrayLike, c: int) -> NDArray[np.float64]:

@@ -7,16 +7,14 @@ from numpy.typing import NDArray
 from scipy import special
 
 from ..transition._estimation import TINY, normalise_rows
-from ._calibration import CalibratedLikelihood, Calibration, minimum
+from ._calibration import MOST_ITER, CalibratedLikelihood, Calibration, Maximum, minimum
 from ._class_offset import log_scores
-from ._em import MAX_ITER, EMResult, prior_at_maximum, replace_zeros
+from ._em import MAX_ITER, FirstMaximum, prior_at_maximum, replace_zeros
 from ._rules import EVIDENCE
-from ._shrinkage import Prior
 
 # initial and largest power; the power is 0 if one T holds for all samples
 _FIRST_POWER = 0.1
 _LARGEST_POWER = 2.0
-_MAX_ITER = 500
 # With an uncertain classifier, errors of the calibration resemble feature-dependent noise: its log-loss of clean
 # samples must be below this share of the loss of guessing
 _MOST_LOSS = 0.5
@@ -26,7 +24,7 @@ class FeatureDependentEstimate(NamedTuple):
     """T under feature-dependent noise, averaged over all noisy samples.
 
     `counts` are expected numbers of samples of each true (i) and noisy (j) label, `power` is the exponent a of the
-    dependence on the features (0 if one T holds), and `log_evidence` the log of the Bayes factor against one T.
+    dependence on the features, and `log_evidence` the log of the Bayes factor against one T.
     """
 
     transition_matrix: NDArray[np.float64]
@@ -37,16 +35,7 @@ class FeatureDependentEstimate(NamedTuple):
 
 
 def fit_feature_dependent_noise(
-    proba: NDArray,
-    y: NDArray,
-    proba_meta: NDArray,
-    y_meta: NDArray,
-    *,
-    one_T: EMResult,
-    init: NDArray,
-    prior: Prior = "symmetric",
-    meta_weight: NDArray | float = 1.0,
-    meta_offset: NDArray | float = 0.0,
+    one_T: FirstMaximum, proba_meta: NDArray, y_meta: NDArray
 ) -> FeatureDependentEstimate | None:
     r"""Estimate T under feature-dependent noise, if the labels contradict one T for all samples.
 
@@ -65,35 +54,49 @@ def fit_feature_dependent_noise(
     are at least as likely, since T may differ between samples in other ways, and the classifier is informative. Also
     return None with a class that has probability 0 in all samples.
 
-    Parameters are as in `em_transition_matrix`, as valid arrays; `meta_offset` as in `CalibratedLikelihood`. `one_T` is
-    the result of `em_transition_matrix` with the same arguments.
+    Parameters
+    ----------
+    one_T : FirstMaximum
+        Maximum of a `CalibratedLikelihood` without pairs, with at most 20 classes. Its likelihood is modified.
+    proba_meta, y_meta : ndarray of shape (n_meta, c) and int of shape (n_meta,)
+        Probabilities and true labels of the clean samples.
 
     References
     ----------
     Schwarz, "Estimating the Dimension of a Model", 1978. Kass, Raftery, "Bayes Factors", 1995.
     """
-    none = np.zeros_like(init)
-    likelihood = CalibratedLikelihood(proba, y, proba_meta, y_meta, none, meta_weight, meta_offset)
+    likelihood: Any = one_T.likelihood
     if likelihood.absent.any():
         return None
-    one = likelihood.maximise(replace_zeros(init), none, MAX_ITER, 0.0)
-    dependent = FeatureDependentLikelihood(likelihood)
-    x, log_likelihood = dependent.maximise()
-    likelihood.x = x[:-1].copy()  # one T may have ended at a local maximum
-    from_there = likelihood.maximise(init, none, MAX_ITER, 0.0)
-    one = max(one, from_there, key=lambda found: found.log_likelihood)
-    evidence = log_likelihood - one.log_likelihood - np.log(len(y)) / 2
+    one, dependent, x = _both_maxima(likelihood, one_T.init)
+    log_likelihood = -dependent.objective(x)[0] * likelihood.n_rows
+    evidence = log_likelihood - one.log_likelihood - np.log(likelihood.n_rows) / 2
+    prior = one_T.search[0]
     if prior is not None:  # the one T may owe its evidence to a strong prior
         evidence -= max(0.0, one_T.log_evidence - prior_at_maximum(prior, one)[2])
     calibration = likelihood.calibration(x[:-1])
-    before = log_scores(one.calibration, proba_meta, y_meta, meta_offset).sum()
-    after = log_scores(calibration, proba_meta, y_meta, meta_offset).sum()
-    is_informative = -before < _MOST_LOSS * len(y_meta) * np.log(len(init))
+    before = log_scores(one.calibration, proba_meta, y_meta, likelihood.meta_offset).sum()
+    after = log_scores(calibration, proba_meta, y_meta, likelihood.meta_offset).sum()
+    is_informative = -before < _MOST_LOSS * len(y_meta) * np.log(likelihood.c)
     if evidence <= EVIDENCE or after < before or not is_informative:
         return None
     counts = dependent.sums(x).counts
-    T = normalise_rows(counts + one_T.transition_matrix)  # a class without samples keeps its row of T
+    T = normalise_rows(counts + one.transition_matrix)  # a class without samples keeps its row of T
     return FeatureDependentEstimate(T, counts, calibration, float(x[-1]), float(evidence))
+
+
+def _both_maxima(
+    likelihood: CalibratedLikelihood, init: NDArray
+) -> tuple[Maximum, "FeatureDependentLikelihood", NDArray]:
+    """Maximum of one T without prior, and the parameters of the maximum with feature-dependent noise."""
+    none = np.zeros_like(init)
+    likelihood.x = None  # from the present maximum, both end at lower ones
+    one = likelihood.maximise(replace_zeros(init), none, MAX_ITER, 0.0)
+    dependent = FeatureDependentLikelihood(likelihood)
+    x = dependent.maximise()
+    likelihood.x = x[:-1].copy()  # one T may have ended at a local maximum
+    from_there = likelihood.maximise(init, none, MAX_ITER, 0.0)
+    return max(one, from_there, key=lambda found: found.log_likelihood), dependent, x
 
 
 class FeatureDependentLikelihood:
@@ -107,13 +110,12 @@ class FeatureDependentLikelihood:
     def __init__(self, one_T: CalibratedLikelihood) -> None:
         self.one_T = one_T
 
-    def maximise(self) -> tuple[NDArray[np.float64], float]:
-        """Maximise from the maximum of one T; return the parameters (a is the last) and the log-likelihood."""
+    def maximise(self) -> NDArray[np.float64]:
+        """Parameters of the maximum, from that of one T on; a is the last."""
         x: Any = self.one_T.x
         unit = np.append(self.one_T.units(x, self.one_T.pairs), 1.0)
         bounds = [(None, None)] * len(x) + [(0.0, _LARGEST_POWER)]
-        found = minimum(self.objective, np.append(x, _FIRST_POWER), unit, _MAX_ITER, bounds)
-        return found.x, -float(found.fun) * self.one_T.n_rows
+        return minimum(self.objective, np.append(x, _FIRST_POWER), unit, MOST_ITER, bounds).x
 
     def objective(self, x: NDArray) -> tuple[float, NDArray[np.float64]]:
         """Mean loss per sample, and its gradient."""

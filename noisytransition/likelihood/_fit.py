@@ -107,10 +107,7 @@ def fit_noise(held_out: HeldOut, start: NDArray, prior: Prior, *, stratified: bo
         offset = _class_offset(held_out, start)
     likelihoods = _Likelihoods(held_out, start, prior, offset)
     best, first, log_evidence = likelihoods.most_likely(show)
-    path = likelihoods.by_influence(first)
-    scores = [0.0]
-    if len(path) > 1:
-        scores = [likelihoods.score(best, maximum, power) for maximum, power in zip(path, _POWERS, strict=True)]
+    path, scores = likelihoods.by_influence(best, first)
     chosen = path[int(np.argmax(scores))]
     one_T = chosen.finish()
     fit = NoiseFit(
@@ -129,7 +126,7 @@ def fit_noise(held_out: HeldOut, start: NDArray, prior: Prior, *, stratified: bo
     if held_out.pairs.any():
         return _by_pairs(fit)
     if len(held_out.clean) and len(start) <= MOST_CLASSES_WITH_MATRIX:
-        return _by_features(fit, likelihoods, path[len(path) // 2].log_evidence)
+        return _by_features(fit, path[len(path) // 2])
     return fit
 
 
@@ -170,18 +167,19 @@ class _Likelihoods:
             log_evidence.append(maximum.log_evidence)
         return best, first, np.array(log_evidence)
 
-    def by_influence(self, first: FirstMaximum) -> list[FirstMaximum]:
-        """Maxima by decreasing weight of a clean sample, from this one on.
+    def by_influence(self, best: Candidate, first: FirstMaximum) -> tuple[list[FirstMaximum], list[float]]:
+        """Maxima by decreasing weight of a clean sample, from this one on, and log-scores of the clean samples.
 
         If one T holds, weight 1 is the most precise. Otherwise, the many noisy labels mislead the calibration.
         """
         path = [first]
-        if self.most > 1 and len(self.start) <= MOST_CLASSES_WITH_MATRIX:
-            for power in _POWERS[1:]:
-                path.append(path[-1].with_weights(self.weights(self.most**power)))
-        return path
+        if self.most <= 1 or len(self.start) > MOST_CLASSES_WITH_MATRIX:
+            return path, [0.0]
+        for power in _POWERS[1:]:
+            path.append(path[-1].with_weights(self.weights(self.most**power)))
+        return path, [self._score(best, maximum, power) for maximum, power in zip(path, _POWERS, strict=True)]
 
-    def score(self, best: Candidate, maximum: FirstMaximum, power: float) -> float:
+    def _score(self, best: Candidate, maximum: FirstMaximum, power: float) -> float:
         """Leave-one-out log-score of the clean samples."""
         of = self.held_out
         calibration = maximum.found.calibration
@@ -222,19 +220,9 @@ def _by_pairs(fit: NoiseFit) -> NoiseFit:
     return fit._replace(channel=channel, transition_matrix=T, counts=counts, is_one_T=False)
 
 
-def _by_features(fit: NoiseFit, likelihoods: _Likelihoods, log_evidence: float) -> NoiseFit:
+def _by_features(fit: NoiseFit, one_T: FirstMaximum) -> NoiseFit:
     """Estimate T under feature-dependent noise, if the labels contradict one T."""
-    found = fit_feature_dependent_noise(
-        fit.best.proba.astype(np.float64),
-        fit.held_out.noisy,
-        fit.best.proba_meta.astype(np.float64),
-        fit.held_out.clean,
-        one_T=fit.one_T._replace(log_evidence=log_evidence),
-        init=likelihoods.start,
-        prior=likelihoods.prior,
-        meta_weight=likelihoods.weights(likelihoods.most ** _POWERS[1]),
-        meta_offset=fit.offset,
-    )
+    found = fit_feature_dependent_noise(one_T, fit.best.proba_meta.astype(np.float64), fit.held_out.clean)
     if found is None:
         return fit
     T, counts, calibration, power, _ = found

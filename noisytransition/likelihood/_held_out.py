@@ -1,7 +1,7 @@
 """Out-of-sample posteriors with all known labels, and the selection of the last network by them."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -139,7 +139,7 @@ def read_held_out(
     proba_clean: ArrayLike | None,
     y_clean: ArrayLike | None,
     y_clean_noisy: ArrayLike | None,
-    classes: ArrayLike | None,
+    classes: Any,
     sources: ArrayLike | None = None,
     verified_probability: ArrayLike | None = None,
 ) -> tuple[HeldOut, NDArray, int]:
@@ -151,23 +151,19 @@ def read_held_out(
     n, c = checked_probabilities(proba).shape
     if not n:
         raise ValueError("proba has no rows; pass the probabilities of at least one sample that is not verified.")
-    columns = split_columns(y_noisy, y_verified, "y_noisy", sources)
-    if verified_probability is not None:
-        if columns.probability is not None:
-            raise ValueError("verified_probability was given twice, as an argument and as a column. Pass one.")
-        columns = columns._replace(probability=verified_probability)
+    columns = split_columns(y_noisy, y_verified, "y_noisy", sources, verified_probability)
     separate = _separate(proba_clean, y_clean, y_clean_noisy, c)
-    named = None if classes is None else check_classes(classes, max(np.size(classes), c))
-    labels = read_labels(columns, n, separate, classes=named)
+    if classes is not None:
+        classes = check_classes(classes, max(np.size(classes), c))
+    labels = read_labels(columns, n, separate, classes=classes)
     check_labels_of_fit(labels, "y_noisy", stacklevel=4)
     if classes is None:
         labels = labels.of_classes(_classes(proba, labels.classes, c))
     check_columns(labels, c)
-    names = labels.classes
-    of_all = _by_class(proba, proba_clean, names, c)
+    of_all = _by_class(proba, proba_clean, labels.classes, c)
     candidate = Candidate(0, of_all[labels.is_noisy], of_all[labels.is_clean])
     held_out = one_candidate(candidate, labels.noisy, labels.clean, labels.noisy_of_clean, labels.positions)
-    return held_out._replace(sources=labels.by_source, drawn=labels.drawn), names, c
+    return held_out._replace(sources=labels.by_source, drawn=labels.drawn), labels.classes, c
 
 
 def _separate(proba: ArrayLike | None, y: ArrayLike | None, y_noisy: ArrayLike | None, c: int) -> SeparateLabels:

@@ -122,7 +122,7 @@ def fit_channel(
     """Posterior fitted to the pairs, and the gain in log-posterior over one T."""
     c = len(T)
     rows = np.arange(len(y))
-    start = LogLinear(np.log(np.maximum(T, min(_SMALLEST_RATE, 0.1 / c))), np.ones(2), np.zeros((c, c)))
+    start = _channel_of_one_T(T)
     factors = start.factors(proba, noisy)
 
     def loss(x: NDArray) -> tuple[float, NDArray]:
@@ -138,12 +138,16 @@ def fit_channel(
         return value, np.concatenate([of_powers, of_offsets.ravel()])
 
     at_one = np.zeros(2 + c * c)
-    most = np.full(2 + c * c, np.inf)
-    most[:2] = _MOST_LOG_POWER
-    bounds = optimize.Bounds(-most, most)
+    bounds = [(-_MOST_LOG_POWER, _MOST_LOG_POWER)] * 2 + [(None, None)] * (c * c)
     best: Any = optimize.minimize(loss, at_one, jac=True, method="L-BFGS-B", bounds=bounds)
     fitted = start._replace(powers=np.exp(best.x[:2]), offsets=best.x[2:].reshape(c, c) + offset)
     return fitted, float(loss(at_one)[0] - best.fun)
+
+
+def _channel_of_one_T(T: NDArray) -> LogLinear:
+    """Channel that equals one T, except for small entries."""
+    c = len(T)
+    return LogLinear(np.log(np.maximum(T, min(_SMALLEST_RATE, 0.1 / c))), np.ones(2), np.zeros((c, c)))
 
 
 # Columns of M share no pairs, so the expected information (with the priors) is an arrow matrix: a block for each column

@@ -50,21 +50,23 @@ def rectified(
     Angelopoulos, Bates, Fannjiang, Jordan, Zrnic, "Prediction-Powered Inference", Science 2023.
     """
     T = model.transition_matrix
-    c = len(T)
     m = len(true)
-    counts, of_counts, of_model = (np.zeros((c, c)) for _ in range(3))
-    for j in range(c):
+    is_true = np.eye(len(T))[true]
+    columns = []
+    for j in range(len(T)):
         mine = noisy_of_pairs == j
-        of_label = _shares(of_noisy[noisy == j], of_pairs[mine], np.eye(c)[true[mine]], weights[mine])
-        counts[:, j], of_counts[:, j], of_model[:, j] = of_label
-    counts *= sizes
-    of_counts *= sizes**2
-    of_model *= sizes**2
-    counts = np.maximum(counts, 0)
+        columns.append(_shares(of_noisy[noisy == j], of_pairs[mine], is_true[mine], weights[mine]))
+    shares, of_shares, of_model = np.stack(columns, axis=-1)
+    counts = np.maximum(shares * sizes, 0)
     total = counts.sum(axis=1, keepdims=True) + TINY
     counted = normalise_rows(counts, T)
-    v_r = (_of_rows(counted, of_counts, total) + counted * (1 - counted) / total) * m / max(m - 2, 1)
-    v_m = model.std**2 + _of_rows(T, of_model, total)
+    v_r = (_of_rows(counted, of_shares * sizes**2, total) + counted * (1 - counted) / total) * m / max(m - 2, 1)
+    v_m = model.std**2 + _of_rows(T, of_model * sizes**2, total)
+    return _mean(T, v_m, counted, v_r)
+
+
+def _mean(T: NDArray, v_m: NDArray, counted: NDArray, v_r: NDArray) -> TransitionUncertainty:
+    """Weighted mean of T of the model and the rectified T, given their variances."""
     distance = counted - T
     beyond = (distance**2).sum(axis=1, keepdims=True)
     w = beyond / (beyond + v_r.sum(axis=1, keepdims=True) + TINY)

@@ -36,6 +36,8 @@ from ._suggest import Plan, plan, samples_of_fit, suggest_rows
 # Iterations of `denoise_proba`. Mean error of T without verified samples, over 294 fits of scikit-learn's classifiers:
 # 0.347 after 5 iterations, 0.320 after 50
 _DENOISING = 50
+#: caveat of error bars without pairs
+BARS_ASSUME_MODEL = "error bars assume the model of the noise: no verified sample has a noisy label"
 
 
 class LabelNoiseModel:
@@ -352,7 +354,8 @@ class LabelNoiseModel:
         Returns
         -------
         str
-            One line per flip, such as ``cat -> dog 0.38 [0.35, 0.42]``, in descending order of probability.
+            One line per flip, such as ``cat -> dog 0.38 [0.35, 0.42]``, in descending order of probability. A last
+            line says if the error bars assume the model of the noise, for lack of pairs of true and noisy label.
         """
         check_rate(least, "least")
         check_count(top, 0, "top")
@@ -371,7 +374,14 @@ class LabelNoiseModel:
             each = f"below {least:g}" if T[rest[0]] < least else f"{T[rest[0]]:.2f} or less"
             at_most = "" if bounds is None else f", at most {max(bounds[1][flip] for flip in rest):.2f}"
             lines.append(f"{len(rest)} other flips: each {each}{at_most}")
+        if self.bars_assume_model:
+            lines.append(BARS_ASSUME_MODEL)
         return "\n".join(lines)
+
+    @property
+    def bars_assume_model(self) -> bool:
+        """Whether T has error bars that no pair of true and noisy label checks."""
+        return self.uncertainty_ is not None and not self.held_out_.pairs.any()
 
     def source_summary(self, level: float = 0.9) -> Any:
         """Summarise the sources of labels: number of labels, share of correct labels, most probable flip.

@@ -67,7 +67,8 @@ def test_what_em_knows_is_there(em, blobs):
     facts = em.noise_report(X, y, X_test, y_test, noisy, level=0.8).facts
     low, high = em.transition_interval(0.8)
     assert (facts["transition"]["low"], facts["transition"]["high"]) == (low.tolist(), high.tolist())
-    lines = em.transition_summary(0.8, least=0).splitlines()
+    *lines, caveat = em.transition_summary(0.8, least=0).splitlines()
+    assert "assume the model" in caveat
     assert lines == [
         f"{f['true']} -> {f['noisy']} {f['probability']:.2f} [{f['low']:.2f}, {f['high']:.2f}]" for f in facts["flips"]
     ]

@@ -8,8 +8,8 @@ from posteriors import draw, labels_of, simulated
 from scipy.special import softmax
 
 from noisytransition.likelihood import _feature_dependent as module
-from noisytransition.likelihood import em_transition_matrix
 from noisytransition.likelihood._calibration import CalibratedLikelihood
+from noisytransition.likelihood._em import first_maximum
 from noisytransition.likelihood._feature_dependent import FeatureDependentLikelihood, fit_feature_dependent_noise
 from noisytransition.transition import count_transition_matrix, pair_noise, symmetric_noise, transition_error
 
@@ -26,14 +26,19 @@ def drawn(seed, power, n=6000, n_clean=300, R=R3, spread=3.0):
     return proba, y, noisy, n_clean
 
 
-def both(rows, **params):
-    """Estimate one T, and T with feature-dependent noise."""
+def maximum(rows, prior="symmetric"):
+    """First maximum under one T."""
     proba, y, noisy, n = rows
     c = proba.shape[1]
-    labels = {"proba_meta": proba[:n], "y_meta": y[:n]}
-    init = np.full((c, c), 1 / c)
-    one_T = em_transition_matrix(proba[n:], noisy[n:], init=init, full_output=True, **labels, **params)
-    return one_T, fit_feature_dependent_noise(proba[n:], noisy[n:], proba[:n], y[:n], one_T=one_T, init=init, **params)
+    return first_maximum(
+        proba[n:], noisy[n:], proba[:n], y[:n], np.full((c, c), 1 / c), prior, np.zeros((c, c)), np.ones(n)
+    )
+
+
+def both(rows):
+    """Estimate one T, and T with feature-dependent noise."""
+    proba, y, _, n = rows
+    return maximum(rows).finish(), fit_feature_dependent_noise(maximum(rows), proba[:n], y[:n])
 
 
 def counted(rows):
@@ -147,12 +152,13 @@ def test_a_strong_prior_is_part_of_the_evidence_of_one_T():
     """Symmetric noise, and labels that were called dependent by an estimate without the prior."""
     rows = drawn(0, 0.3)
     one_T, found = both(rows)
-    better = one_T._replace(log_evidence=one_T.log_evidence + found.log_evidence + 50)
-    proba, y, noisy, n = rows
-    labels = proba[n:], noisy[n:], proba[:n], y[:n]
-    assert fit_feature_dependent_noise(*labels, one_T=better, init=np.full((3, 3), 1 / 3)) is None
-    without = fit_feature_dependent_noise(*labels, one_T=better, init=np.full((3, 3), 1 / 3), prior=None)
-    assert without.log_evidence == pytest.approx(found.log_evidence)
+    proba, y, _, n = rows
+    log_evidence = one_T.log_evidence + found.log_evidence + 50
+    better = maximum(rows)._replace(log_evidence=log_evidence)
+    assert fit_feature_dependent_noise(better, proba[:n], y[:n]) is None
+    without = maximum(rows, prior=None)._replace(log_evidence=log_evidence)
+    of_map = fit_feature_dependent_noise(without, proba[:n], y[:n]).log_evidence
+    assert of_map == pytest.approx(found.log_evidence)
 
 
 @pytest.mark.usefixtures("always")
