@@ -7,23 +7,21 @@ from numpy.typing import NDArray
 from scipy import special
 
 from ..transition._estimation import finite_log
-from ._calibration import SLOW_CLASSES, CalibratedLikelihood, Calibration
+from ._calibration import CalibratedLikelihood, Calibration
 from ._em import MAX_ITER, replace_zeros
 from ._rules import WARN_P
 
 # the class prior converges in 2 to 12 rounds, and in up to 20 with a class of few samples
 _MAX_ROUNDS = 20
-# with more than 100 classes; after 20 rounds, T differs by up to 0.02 (150 classes, symmetric and mixed noise)
-_MAX_ROUNDS_IF_SLOW = 3
 # change of a log-prior at convergence
 _TOLERANCE = 0.01
-# lower bound of a class prior
-_SMALLEST_SHARE = 1e-6
+# lower bound of the number of samples of a class
+_LEAST_SAMPLES = 0.5
 
 
 def shares_differ(n_clean: NDArray, of_noisy: NDArray) -> bool:
     """Whether clean and noisy samples, counted by class, have different class priors (chi-squared test)."""
-    expected = n_clean.sum() * np.maximum(of_noisy / of_noisy.sum(), _SMALLEST_SHARE)
+    expected = n_clean.sum() * np.maximum(of_noisy, _LEAST_SAMPLES) / of_noisy.sum()
     return bool(special.chdtrc(len(n_clean) - 1, ((n_clean - expected) ** 2 / expected).sum()) < WARN_P)
 
 
@@ -45,19 +43,22 @@ def class_offset(likelihood: CalibratedLikelihood, init: NDArray) -> NDArray[np.
     """
     start = replace_zeros(init)
     none = np.zeros_like(init)
-    n_clean = np.maximum(likelihood.n_clean, 0.5)  # a fold may lack a class
-    of_clean = shares = n_clean / n_clean.sum()
-    is_slow = len(init) > SLOW_CLASSES
-    for _ in range(_MAX_ROUNDS_IF_SLOW if is_slow else _MAX_ROUNDS):
+    of_clean = shares = _shares(likelihood.n_clean)
+    for _ in range(_MAX_ROUNDS):
         likelihood.meta_offset = np.log(of_clean / shares)
         likelihood.maximise(start, none, MAX_ITER, 0.0)
         x: Any = likelihood.x
         before = shares
-        of_noisy = likelihood.counts(x).sum(axis=1)
-        shares = np.maximum(of_noisy / of_noisy.sum(), _SMALLEST_SHARE)
+        shares = _shares(likelihood.counts(x).sum(axis=1))
         if np.abs(np.log(shares / before)).max() < _TOLERANCE:
             break
     return np.log(of_clean / shares)
+
+
+def _shares(counts: NDArray) -> NDArray[np.float64]:
+    """Class prior of counts, none of which is 0."""
+    counts = np.maximum(counts, _LEAST_SAMPLES)
+    return np.asarray(counts / counts.sum())
 
 
 def weights_of_clean_rows(offset: NDArray, y_meta: NDArray) -> NDArray[np.float64]:

@@ -30,8 +30,6 @@ _UNIFORM_SHARE = 0.1
 _MAX_ROUNDS = 10
 # pseudo-counts per class with which T almost equals the prior
 _STRONG = 1e6
-# bound of the extrapolation, in steps of expectation-maximisation: longer ones are seldom accepted
-_MAX_EXTRAPOLATION = 1e3
 # an extrapolation keeps at least this share of an entry, since an entry at 0 stays at 0
 _SMALLEST_SHARE = 0.05
 
@@ -254,7 +252,7 @@ def _extrapolated(T: NDArray, one: NDArray, two: NDArray) -> NDArray[np.float64]
     step = one - T
     change = two - one
     change -= step
-    length = np.clip(np.linalg.norm(step) / max(float(np.linalg.norm(change)), TINY), 1.0, _MAX_EXTRAPOLATION)
+    length = max(float(np.linalg.norm(step)) / max(float(np.linalg.norm(change)), TINY), 1.0)
     step *= 2 * length
     step += T
     step += np.multiply(change, length**2, out=change)

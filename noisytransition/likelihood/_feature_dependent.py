@@ -12,9 +12,6 @@ from ._class_offset import log_scores
 from ._em import MAX_ITER, FirstMaximum, prior_at_maximum, replace_zeros
 from ._rules import EVIDENCE
 
-# initial and largest power; the power is 0 if one T holds for all samples
-_FIRST_POWER = 0.1
-_LARGEST_POWER = 2.0
 # With an uncertain classifier, errors of the calibration resemble feature-dependent noise: its log-loss of clean
 # samples must be below this share of the loss of guessing
 _MOST_LOSS = 0.5
@@ -114,8 +111,8 @@ class FeatureDependentLikelihood:
         """Parameters of the maximum, from that of one T on; a is the last."""
         x: Any = self.one_T.x
         unit = np.append(self.one_T.units(x, self.one_T.pairs), 1.0)
-        bounds = [(None, None)] * len(x) + [(0.0, _LARGEST_POWER)]
-        return minimum(self.objective, np.append(x, _FIRST_POWER), unit, MOST_ITER, bounds).x
+        bounds = [(None, None)] * len(x) + [(0.0, None)]
+        return minimum(self.objective, np.append(x, 0.0), unit, MOST_ITER, bounds).x
 
     def objective(self, x: NDArray) -> tuple[float, NDArray[np.float64]]:
         """Mean loss per sample, and its gradient."""

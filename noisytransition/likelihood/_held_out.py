@@ -23,9 +23,6 @@ from ._calibration import tempered_log_loss
 from ._class_offset import shift_class_prior, weights_of_clean_rows
 from ._rules import SELECT_ERRORS
 
-# Above this number of classes, inverting T takes too long for the selection of the last network
-_MOST_CLASSES_TO_INVERT = 1000
-
 
 class Candidate(NamedTuple):
     """Posteriors of held-out noisy and clean samples by networks after a number of epochs."""
@@ -225,7 +222,7 @@ def select_epochs(held_out: HeldOut, best: int, T: NDArray) -> Candidate:
     """
     y = held_out.noisy
     first, *later = held_out.candidates[best:]
-    if not later or len(T) > _MOST_CLASSES_TO_INVERT:
+    if not later:
         return first
     inverse = np.linalg.pinv(T)
     # unbiased estimates of whether each network is right on each sample

@@ -13,10 +13,8 @@ from ._rules import EVIDENCE
 #: precision of the prior of an entry of M, which then adds about 0.3 to a logit; 4 and 30 perform equally well (design
 # half of examples/benchmarks/zoo)
 PRECISION = 10.0
-# bounds of the logarithms of both powers
-_MOST_LOG_POWER = 3.0
-# smaller entries of T are raised to this, or to 0.1 / c if that is less
-_SMALLEST_RATE = 1e-3
+# smaller entries of T are raised to this share of a uniform one
+_SMALLEST_RATE = 0.01
 
 # upper bound of the share of wrong true labels; at 0.8, correct ones that contradict rule-based labels seemed wrong
 _LARGEST_SHARE = 0.3
@@ -138,8 +136,7 @@ def fit_channel(
         return value, np.concatenate([of_powers, of_offsets.ravel()])
 
     at_one = np.zeros(2 + c * c)
-    bounds = [(-_MOST_LOG_POWER, _MOST_LOG_POWER)] * 2 + [(None, None)] * (c * c)
-    best: Any = optimize.minimize(loss, at_one, jac=True, method="L-BFGS-B", bounds=bounds)
+    best: Any = optimize.minimize(loss, at_one, jac=True, method="L-BFGS-B")
     fitted = start._replace(powers=np.exp(best.x[:2]), offsets=best.x[2:].reshape(c, c) + offset)
     return fitted, float(loss(at_one)[0] - best.fun)
 
@@ -147,7 +144,7 @@ def fit_channel(
 def _channel_of_one_T(T: NDArray) -> LogLinear:
     """Channel that equals one T, except for small entries."""
     c = len(T)
-    return LogLinear(np.log(np.maximum(T, min(_SMALLEST_RATE, 0.1 / c))), np.ones(2), np.zeros((c, c)))
+    return LogLinear(np.log(np.maximum(T, _SMALLEST_RATE / c)), np.ones(2), np.zeros((c, c)))
 
 
 # Columns of M share no pairs, so the expected information (with the priors) is an arrow matrix: a block for each column

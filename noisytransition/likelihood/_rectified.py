@@ -7,8 +7,8 @@ from ..transition._estimation import TINY, normalise_rows
 from ._pair_posterior import PRECISION
 from ._uncertainty import TransitionUncertainty
 
-# the variance that the posteriors imply counts as this number of pairs of a given label: few residuals may all be 0
-_PSEUDO_SAMPLES = 20.0
+#: the variance that the posteriors imply counts as this number of verified samples: few residuals may all be 0
+PSEUDO_SAMPLES = 20.0
 
 
 def rectified(
@@ -92,7 +92,7 @@ def _shares(of_noisy: NDArray, of_pairs: NDArray, is_true: NDArray, weights: NDA
     spread = of_pairs * (1 - of_pairs)
     variance = (w**2 * residual**2).sum(axis=0)
     beyond = np.maximum((w**2 * spread).sum(axis=0) - variance, 0)
-    variance += beyond * _PSEUDO_SAMPLES / (m + _PSEUDO_SAMPLES) + of_all.var(axis=0) / len(of_all)
+    variance += beyond * PSEUDO_SAMPLES / (m + PSEUDO_SAMPLES) + of_all.var(axis=0) / len(of_all)
     # an error of an offset of the logits shifts all posteriors
     of_model = spread.mean(axis=0) ** 2 / (PRECISION + spread.sum(axis=0))
     return np.stack([mean + (w * residual).sum(axis=0), variance, of_model])

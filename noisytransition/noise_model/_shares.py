@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..labels._encode import shortened
 from ..likelihood._fit import cross_fitted
+from ..likelihood._rectified import PSEUDO_SAMPLES
 from ..likelihood._shrinkage import with_other_labels
 from ..transition._estimation import TINY, jeffreys_interval, normalise_rows
 from ._samples import LabelledSamples
@@ -22,8 +23,6 @@ _LEAST_IN_STRATUM = 5
 _MAX_STEPS, _TOLERANCE, _ROUNDS = 1000, 1e-7, 5
 # Variances below this are rounding errors
 _NO_VARIANCE = 1e-12
-# Weight of the variance expected by the predictions, if it exceeds the variance of the verified samples
-_PSEUDO_SAMPLES = 20.0
 # A bound is 0 or 1 if fewer cases are expected there (Brown, Cai, DasGupta, "Interval Estimation for a Binomial
 # Proportion", 2001)
 _LEAST_CASES = 0.5
@@ -83,7 +82,7 @@ def prediction_powered(
     found = _powered_mean(parts)
     share = np.clip(found.mean, 0, 1)
     expected = found.between + sum(part.share**2 * part.expected_variance() for part in parts)
-    variance = found.variance + np.maximum(expected - found.variance, 0) * _PSEUDO_SAMPLES / (m + _PSEUDO_SAMPLES)
+    variance = found.variance + np.maximum(expected - found.variance, 0) * PSEUDO_SAMPLES / (m + PSEUDO_SAMPLES)
     variance *= _student(m - len(parts))
     varies = ~(found.alone < _NO_VARIANCE)
     gain = np.divide(found.alone, variance, out=np.ones_like(share), where=varies & (variance > 0))

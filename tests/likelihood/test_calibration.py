@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import optimize, special
 from strategies import floats, labels, row_stochastic, transition_matrices
 
-from noisytransition.likelihood import _calibration, _class_offset, _em, em_transition_matrix
+from noisytransition.likelihood import _calibration, _em, em_transition_matrix
 from noisytransition.likelihood._calibration import (
     _PRECISION,
     _SMALLEST_VARIANCE,
@@ -136,7 +136,7 @@ def test_the_shorter_search_of_many_classes_finds_the_same_T(T, stratified, monk
     rows = {"proba_clean": proba[1500:], "y_clean": y[1500:], "classes": np.arange(c)}
     models = []
     for slow in (100, 20):
-        for module in (_calibration, _class_offset, _em):
+        for module in (_calibration, _em):
             monkeypatch.setattr(module, "SLOW_CLASSES", slow)
         sampling = "stratified" if stratified else "random"
         models.append(LabelNoiseModel(meta_sampling=sampling).fit(proba[:1500], noisy[:1500], **rows))

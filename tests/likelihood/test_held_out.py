@@ -47,18 +47,6 @@ def test_chance_does_not_make_the_last_training_longer(decided, epochs):
     assert chosen(0, best, wrong, later).epochs == epochs
 
 
-def test_the_last_training_of_many_classes_is_that_of_the_highest_evidence():
-    """T of so many classes must not be inverted."""
-    c, none = 1001, np.zeros(0, dtype=int)
-    shorter, longer = (
-        Candidate(epochs, np.eye(c)[[label, label]], np.eye(c)[:0]) for epochs, label in ((1, 0), (2, 1))
-    )
-    held_out = HeldOut(
-        [shorter, longer], np.ones(2, dtype=int), none, none, np.zeros((c, c)), np.zeros(c), 2, np.arange(2), none
-    )
-    assert select_epochs(held_out, 0, np.eye(c)) is shorter
-
-
 # ---------------------------------------------------------------------------- fine-tuned or not
 def losses(*of_rows):
     """Posteriors of two classes whose label 0 has these losses, and their labels; few are at 1/2 at any temperature."""
