@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..transition._estimation import anchor_transition_matrix, gold_transition_matrix
+from ..transition._estimation import anchor_transition_matrix, finite_log, gold_transition_matrix
 from ._calibration import MOST_CLASSES_WITH_MATRIX, CalibratedLikelihood, Calibration
 from ._channels import Channel, OneT
 from ._class_offset import class_offset, shift_class_prior
@@ -17,7 +17,7 @@ from ._pair_posterior import fit_channel, fit_pair_posterior, wrong_true_labels
 from ._rectified import rectified
 from ._rules import EVIDENCE, N_FOLDS
 from ._shrinkage import Prior, shrunk_to_symmetric
-from ._uncertainty import MOST_CLASSES, TransitionUncertainty, leave_one_out_scores, transition_uncertainty
+from ._uncertainty import MOST_CLASSES, TransitionUncertainty, leave_one_out, transition_uncertainty
 
 #: largest weight of a clean sample, about the largest n / n_meta in the zoo. Without this limit, networks overfit few
 #: clean samples (generated data of examples/benchmarks/em_transition.py, seeds 0 to 2: accuracy 0.741 instead of 0.749)
@@ -42,6 +42,8 @@ class NoiseFit(NamedTuple):
         Log ratio of the class priors of clean and noisy samples.
     one_T : EMResult
         Maximum-likelihood T that holds for all samples.
+    weights : ndarray of shape (n_meta,)
+        Weights of the clean samples in it.
     calibration : Calibration or None
         Map that calibrates the probabilities; None without clean samples.
     channel : Channel
@@ -65,6 +67,7 @@ class NoiseFit(NamedTuple):
     log_evidence: NDArray[np.float64]
     offset: NDArray[np.float64]
     one_T: EMResult
+    weights: NDArray[np.float64]
     calibration: Calibration | None
     channel: Channel
     transition_matrix: NDArray[np.float64]
@@ -108,19 +111,20 @@ def fit_noise(held_out: HeldOut, start: NDArray, prior: Prior, *, stratified: bo
     likelihoods = _Likelihoods(held_out, start, prior, offset)
     best, first, log_evidence = likelihoods.most_likely(show)
     path, scores = likelihoods.by_influence(best, first)
-    chosen = path[int(np.argmax(scores))]
-    one_T = chosen.finish()
+    k = int(np.argmax(scores))
+    one_T = path[k].finish()
     fit = NoiseFit(
         held_out,
         best,
         log_evidence,
         offset,
         one_T,
+        likelihoods.weights(likelihoods.most ** _POWERS[k]),
         one_T.calibration,
         OneT(one_T.transition_matrix),
         one_T.transition_matrix,
         one_T.counts,
-        one_T.transition_matrix if chosen is path[-1] else path[-1].found.transition_matrix,
+        one_T.transition_matrix if k == len(path) - 1 else path[-1].found.transition_matrix,
         conflict=max(scores) - scores[-1],
     )
     if held_out.pairs.any():
@@ -184,7 +188,7 @@ class _Likelihoods:
         of = self.held_out
         calibration = maximum.found.calibration
         assert calibration is not None  # there are clean samples
-        scores = leave_one_out_scores(
+        left_out = leave_one_out(
             calibration(best.proba),
             of.noisy,
             maximum.found.transition_matrix,
@@ -193,7 +197,7 @@ class _Likelihoods:
             self.weights(self.most**power),
             maximum.pseudo_counts,
         )
-        return float(scores.sum())
+        return float(finite_log(left_out[np.arange(len(of.clean)), of.clean]).sum())
 
 
 def _class_offset(held_out: HeldOut, start: NDArray) -> NDArray[np.float64]:
@@ -277,7 +281,7 @@ def _rectified(fit: NoiseFit, model: TransitionUncertainty) -> TransitionUncerta
     return rectified(model, of_noisy, of.noisy, of_pairs, y, noisy, weights, sizes)
 
 
-# ---------------------------------------------------------------------------- start and folds
+# ---------------------------------------------------------------------------- start, and predictions of clean samples
 def shrunk_gold_start(held_out: HeldOut) -> NDArray[np.float64]:
     """Initial T: mean probabilities of the clean samples of each class, shrunk."""
     c = len(held_out.pairs)
@@ -287,6 +291,23 @@ def shrunk_gold_start(held_out: HeldOut) -> NDArray[np.float64]:
     missing = anchor_transition_matrix(proba) if (held_out.n_clean == 0).any() else None
     T = gold_transition_matrix(proba_meta, held_out.clean, missing=missing)
     return shrunk_to_symmetric(T, proba_meta, held_out.clean)
+
+
+def left_out_of_clean(fit: NoiseFit) -> NDArray[np.float64]:
+    """Calibrated probabilities of the clean samples, each by a calibration without it, approximately.
+
+    With more than 50 classes, where the information about T is too large to invert, by the calibration of all.
+    """
+    of = fit.held_out
+    of_clean = fit.calibrated(fit.best.proba_meta)
+    if len(of.pairs) > MOST_CLASSES:
+        return of_clean
+    one_T = fit.one_T
+    counts = of.scaled_pairs + (0.0 if one_T.prior is None else one_T.strength * one_T.prior)
+    given = shift_class_prior(of_clean, fit.offset)
+    proba = fit.calibrated(fit.best.proba)
+    left_out = leave_one_out(proba, of.noisy, one_T.transition_matrix, given, of.clean, fit.weights, counts)
+    return shift_class_prior(left_out, -fit.offset)
 
 
 def cross_fitted(

@@ -135,16 +135,16 @@ def transition_uncertainty(
     return _cut_at_zero(T, free, slope, of_T)
 
 
-def leave_one_out_scores(
+def leave_one_out(
     proba: NDArray, y: NDArray, T: NDArray, of_clean: NDArray, y_clean: NDArray, weights: NDArray, counts: NDArray
 ) -> NDArray[np.float64]:
-    r"""Approximate log-probability of the label of each clean sample, by a calibration fitted without it.
+    r"""Approximate probabilities of each clean sample, shape (n_meta, c), by a calibration fitted without it.
 
     Without a clean sample of weight w, one Newton step moves its logits by ``-w A (1 - w V A)^{-1} r``, with the
     residual ``r = [label] - p``, ``V = diag(p) - p p^T``, and A the covariance of the logits, from the information
     about the calibration if T is unknown.
 
-    Parameters are as in `transition_uncertainty`, with calibrated probabilities `of_clean`; `counts` are the
+    Parameters are as in `transition_uncertainty`, with calibrated probabilities `of_clean`; `counts` include the
     pseudo-counts of the prior of T.
 
     References
@@ -163,15 +163,14 @@ def leave_one_out_scores(
 
 
 def _without_each(p: NDArray, y: NDArray, weights: NDArray, covariance: NDArray) -> NDArray[np.float64]:
-    """Log-probabilities of the labels after a Newton step away from each sample."""
+    """Probabilities after a Newton step away from each sample."""
     unit = np.eye(p.shape[1])
     w = weights[:, None, None]
     by_map = np.stack([map_scores(p, np.broadcast_to(logit, p.shape)) for logit in unit], axis=1)
     A = by_map @ covariance @ by_map.transpose(0, 2, 1)
     V = p[:, :, None] * (unit - p[:, None])
     step = w * A @ np.linalg.solve(unit - w * V @ A, (unit[y] - p)[:, :, None])
-    logits = np.log(np.maximum(p, TINY)) - step[:, :, 0]
-    return special.log_softmax(logits, axis=1)[np.arange(len(p)), y]
+    return special.softmax(np.log(np.maximum(p, TINY)) - step[:, :, 0], axis=1)
 
 
 def _checked(proba: ArrayLike, c: int | None = None, name: str = "proba") -> NDArray[np.float64]:
