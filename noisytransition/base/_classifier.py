@@ -18,7 +18,7 @@ from torch import nn
 
 from ..data._read import DRAWS, HOW_TO_PASS, Samples, SeparateSamples, read_rows, rows_to_score, validate_rows
 from ..data._warnings import warn_of_equal_shares, warn_of_scale
-from ..fitting._checks import CONSTRAINTS, check_net_parameters
+from ..fitting._checks import CONSTRAINTS, check_device, check_module, named_callbacks
 from ..fitting._describe import describe_fit
 from ..fitting._parameters import Callbacks, Module, Optimizer, RandomState, as_python
 from ..fitting._run import RUN_CLASS, Run, torch_as_it_was
@@ -232,7 +232,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             # before random_state changes
             fingerprint = {} if state is None else describe_fit(self, data.noisy, data.clean, data.sources)
             run = RUN_CLASS.get()(
-                self._shared_params(data.classes),
+                self._shared_params(data.classes) | {"callbacks": named_callbacks(self.callbacks, self._net_params)},
                 data.noisy,
                 data.clean,
                 data.classes,
@@ -264,7 +264,9 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
     def _check_parameters(self) -> None:
         """Raise for parameters that are invalid for any data."""
         self._validate_params()
-        check_net_parameters(self, self._net_params)
+        check_module(self.module, [name for name in self._net_params if name.startswith("module__")])
+        if self.device is not None:
+            check_device(self.device)
 
     def _check_data(self, run: Run) -> None:
         """Raise for data that do not match the parameters."""

@@ -1,5 +1,6 @@
 """Validate parameters and callbacks before any training."""
 
+import copy
 from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 from sklearn.utils._param_validation import Interval, Options, StrOptions
+from skorch import NeuralNetClassifier
 from skorch.callbacks import (
     BatchScoring,
     Callback,
@@ -20,9 +22,7 @@ from skorch.callbacks import (
 from torch import nn
 
 from ..meta_gradient._forward_pass import PRECISIONS
-from ..nets import NoisyLabelNet
-from ..nets._checks import check_sized
-from ._parameters import MODULES, OPTIMIZERS, Callbacks, Optimizer, as_optimizer
+from ._parameters import MODULES, OPTIMIZERS, Callbacks
 
 # ---------------------------------------------------------------------------- numbers
 # constraints for `_parameter_constraints`, as in scikit-learn
@@ -32,6 +32,8 @@ FRACTION = Interval(Real, 0, 1, closed="left")
 COUNT = Interval(Integral, 1, None, closed="left")
 COUNT_FROM_0 = Interval(Integral, 0, None, closed="left")
 ALL_ROWS = Options(Integral, {-1})
+# names of input types
+_DTYPES = {"auto", "bfloat16", "float16", "float32", "float64", "uint8", "int32", "int64"}
 
 # parameters with the same valid values in all classifiers that have them
 CONSTRAINTS: dict[str, list[Any]] = {
@@ -39,6 +41,8 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "lr": [POSITIVE, StrOptions({"auto"})],
     "max_epochs": [COUNT_FROM_0, StrOptions({"auto"})],
     "batch_size": [COUNT, ALL_ROWS],
+    "optimizer": [StrOptions(set(OPTIMIZERS) | {cls.__name__ for cls in OPTIMIZERS.values()}), callable],
+    "dtype": [StrOptions(_DTYPES), torch.dtype],
     "precision": [StrOptions(set(PRECISIONS))],
     "batch_transform": [callable, None],
     "train_split": [callable, None],
@@ -53,28 +57,10 @@ CONSTRAINTS: dict[str, list[Any]] = {
 
 
 # ---------------------------------------------------------------------------- the network
-def check_net_parameters(estimator: Any, net_params: Mapping[str, Any]) -> None:
-    """Raise for invalid parameters of the nets; `net_params` are parameters of skorch."""
-    _check_callbacks(estimator.callbacks, net_params)
-    _check_module(estimator.module, [name for name in net_params if name.startswith("module__")])
-    _check_optimizer(estimator.optimizer)
-    if estimator.device is not None:
-        check_device(estimator.device)
-    if estimator.dtype != "auto":
-        _check_dtype(estimator.dtype)
-    if estimator.precision != "float32" and estimator.dtype not in ("auto", "float32", torch.float32):
-        raise ValueError(
-            f"precision={estimator.precision!r} needs float32 inputs, got dtype={estimator.dtype!r}. Omit dtype."
-        )
-    if estimator.precision == "fp16" and _is_lbfgs(estimator.optimizer):
-        raise ValueError("precision='fp16' scales gradients, which LBFGS does not support. Use 'bf16' or 'float32'.")
-
-
-def _check_module(module: Any, given: list[str]) -> None:
+def check_module(module: Any, given: list[str]) -> None:
+    """Raise for a module that cannot be trained, or whose parameters in `given` would have no effect."""
     if isinstance(module, type) and not issubclass(module, nn.Module):
         raise TypeError(f"module={module!r} is not valid. Pass an nn.Module class or instance that returns logits.")
-    if module == "linear" and "module__hidden" in given:
-        raise ValueError("module='linear' has no hidden layer, but module__hidden was given. Use module='mlp'.")
     if not isinstance(module, nn.Module):
         return
     if given:
@@ -84,19 +70,6 @@ def _check_module(module: Any, given: list[str]) -> None:
             f"{type(module).__name__} has no trainable parameter: all are frozen, or there are none. Set requires_grad "
             "of the parameters to train."
         )
-    check_sized(module)
-
-
-def _check_optimizer(value: Any) -> None:
-    if isinstance(value, str) and value.lower() in OPTIMIZERS:
-        return
-    is_class = isinstance(value, type)
-    if isinstance(value, str) or not (issubclass(value, torch.optim.Optimizer) if is_class else callable(value)):
-        given = value if is_class or isinstance(value, str) else f"instance of {type(value).__name__}"
-        raise ValueError(
-            f"optimizer={given!r} is not valid. Pass a class such as torch.optim.SGD or its name (no instance), and "
-            "its parameters as optimizer__... or by functools.partial."
-        )
 
 
 def check_device(device: Any) -> None:
@@ -104,38 +77,10 @@ def check_device(device: Any) -> None:
     try:
         torch.zeros(1, device=device).item()
     except Exception as error:
-        usable = ["cpu", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))]
-        why = str(error).splitlines()[0].partition(". ")[0]
-        raise ValueError(f"device={device!r} cannot be used: {why}. Use one of {usable}, or omit device.") from None
-
-
-def _check_dtype(dtype: Any) -> None:
-    found = getattr(torch, dtype, None) if isinstance(dtype, str) else dtype
-    if not isinstance(found, torch.dtype) or found.is_complex or found is torch.bool:
-        raise ValueError(f"dtype={dtype!r} is not valid. Use 'auto' or a real torch type such as torch.float64.")
-
-
-def _is_lbfgs(optimizer: Optimizer) -> bool:
-    optimizer = as_optimizer(optimizer)
-    kind = getattr(optimizer, "func", optimizer)  # unwrap a partial
-    return isinstance(kind, type) and issubclass(kind, torch.optim.LBFGS)
-
-
-def refuse_lbfgs(estimator: Any) -> None:
-    """Raise for LBFGS if T is updated with each gradient: LBFGS computes several per step, without parameter groups."""
-    if _is_lbfgs(estimator.optimizer):
-        raise ValueError(
-            f"optimizer is LBFGS, which evaluates the loss several times per step: {type(estimator).__name__} would "
-            "update T each time. Use an optimiser such as torch.optim.SGD or Adam."
-        )
+        raise ValueError(f"device={device!r} cannot be used: {error}") from error
 
 
 # ---------------------------------------------------------------------------- callbacks
-# internal callbacks, which users cannot set
-_OURS = {
-    *("update", "select", "held_out_posteriors", "in_step", "save_state", "show_progress"),
-    *(f"valid_{labels}_{score}" for labels in ("noisy", "clean") for score in ("loss", "acc")),
-}
 # callbacks that depend on the scores, epochs or files of one training
 _BOUND = (BatchScoring, Checkpoint, EarlyStopping, EpochScoring, LoadInitState, LRScheduler, TrainEndCheckpoint)
 # fraction of `lr` near the end of usual schedules: steps of 0.1, cosine, linear
@@ -144,37 +89,31 @@ _AFTER_SCHEDULE = 0.01
 _HELD_OUT = {f"valid_{score}{best}" for score in ("loss", "acc", "noisy_loss", "noisy_acc") for best in ("", "_best")}
 
 
-def named_callbacks(callbacks: Sequence | None) -> list[tuple[str | None, Any]]:
-    """Convert the user's callbacks to pairs (name or None, callback)."""
-    return [tuple(cb) if isinstance(cb, tuple | list) else (None, cb) for cb in callbacks or ()]
+def named_callbacks(callbacks: Callbacks, net_params: Mapping[str, Any]) -> list[tuple[str, Callback]]:
+    """Copies of the user's callbacks with their settings, and names as in skorch.
 
-
-def _check_callbacks(callbacks: Callbacks, net_params: Mapping[str, Any]) -> None:
-    """Raise for invalid callbacks, for settings of unknown callbacks, and for scores without a `train_split`."""
+    Raise for invalid callbacks, settings of unknown callbacks, and scores without a `train_split`.
+    """
     is_list = isinstance(callbacks, Sequence) and not isinstance(callbacks, str)
     if not (callbacks is None or (is_list and all(map(_is_callback, callbacks)))):
         raise TypeError(f"callbacks={callbacks!r}; pass a list of skorch callbacks or pairs (name, callback).")
-    for setting in (name for name in net_params if name.startswith("callbacks__")):
-        if setting.split("__")[1] not in (known := _callback_names(callbacks) - _OURS):
+    settings = {name: value for name, value in net_params.items() if name.startswith("callbacks__")}
+    copies = [(cb[0], copy.copy(cb[1])) if isinstance(cb, tuple | list) else copy.copy(cb) for cb in callbacks or ()]
+    net = NeuralNetClassifier(nn.Identity, callbacks=copies, **settings).initialize_callbacks()
+    of_skorch = {name for name, _ in net._default_callbacks}
+    known, _ = net._callbacks_grouped_by_name()
+    for setting in settings:
+        if setting.split("__")[1] not in known:
             raise ValueError(f"{setting!r} sets no callback of yours or of skorch. Valid names are {sorted(known)}.")
-    if net_params.get("train_split") is not None:
-        return
-    for name, callback in named_callbacks(callbacks):
-        if _follows_held_out_rows(name, callback, net_params):
+    named = [(name, callback) for name, callback in net.callbacks_ if name not in of_skorch]
+    for _, callback in named:
+        is_score = isinstance(callback, EpochScoring | BatchScoring) and not callback.on_train
+        if net_params.get("train_split") is None and (is_score or getattr(callback, "monitor", None) in _HELD_OUT):
             raise ValueError(
-                f"{kind_of(callback).__name__} needs scores on held-out samples, but there are none. Use "
+                f"{type(callback).__name__} needs scores on held-out samples, but there are none. Use "
                 "train_split=skorch.dataset.ValidSplit(10), monitor='train_loss' or on_train=True."
             )
-
-
-def _follows_held_out_rows(name: str | None, callback: Any, net_params: Mapping[str, Any]) -> bool:
-    made = callback
-    if isinstance(callback, type):
-        made = callback() if issubclass(callback, EarlyStopping | Checkpoint) else callback
-    if issubclass(kind_of(callback), EpochScoring | BatchScoring):
-        return not callback_setting(name, made, "on_train", net_params)
-    monitor = callback_setting(name, made, "monitor", net_params)
-    return isinstance(monitor, str) and monitor in _HELD_OUT
+    return named
 
 
 def _is_callback(given: Any) -> bool:
@@ -183,43 +122,8 @@ def _is_callback(given: Any) -> bool:
     return issubclass(given, Callback) if isinstance(given, type) else isinstance(given, Callback)
 
 
-def kind_of(callback: Any) -> type:
-    """Class of a callback, given as a class or instance."""
-    return callback if isinstance(callback, type) else type(callback)
-
-
-def callback_setting(name: str | None, callback: object, attribute: str, params: Mapping[str, Any]) -> Any:
-    """Value of a callback's attribute, or of the parameter ``callbacks__name__attribute``."""
-    name = name or kind_of(callback).__name__
-    return params.get(f"callbacks__{name}__{attribute}", getattr(callback, attribute, None))
-
-
-def _callback_names(callbacks: Callbacks) -> set[str]:
-    """Names of a net's callbacks, including the default callbacks of skorch."""
-    return set(NoisyLabelNet(nn.Identity, callbacks=callbacks)._callbacks_grouped_by_name()[0])
-
-
 def without_bound_callbacks(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Remove callbacks that belong to another training, and their settings.
-
-    A learning-rate schedule is replaced by a rate near its end.
-    """
-    given = params["callbacks"] or ()
-    kinds = [kind_of(callback) for _, callback in named_callbacks(given)]
-    kept = [one for one, kind in zip(given, kinds, strict=True) if not issubclass(kind, _BOUND)]
-    rate = {"lr": _AFTER_SCHEDULE * params["lr"]} if any(issubclass(kind, LRScheduler) for kind in kinds) else {}
-    settings = [name for name in params if name.startswith("callbacks__")]
-    without = {name for name in settings if name.split("__")[1] not in _callback_names(kept)}
-    return {name: value for name, value in params.items() if name not in without} | {"callbacks": kept} | rate
-
-
-def check_checkpoints(callbacks: Sequence | None, net_params: Mapping[str, Any]) -> None:
-    """Raise if a Checkpoint would restore the module without its T."""
-    for name, callback in named_callbacks(callbacks):
-        load_best = callback_setting(name, callback, "load_best", net_params)
-        f_criterion = callback_setting(name, callback, "f_criterion", net_params)
-        if isinstance(callback, Checkpoint) and load_best and f_criterion is None:
-            raise ValueError(
-                "Checkpoint(load_best=True, f_criterion=None) would restore the module without the transition matrix "
-                "in the criterion. Set f_criterion to a file name (default 'criterion.pt')."
-            )
+    """Remove callbacks that belong to another training; a learning-rate schedule becomes a rate near its end."""
+    kept = [(name, callback) for name, callback in params["callbacks"] if not isinstance(callback, _BOUND)]
+    is_scheduled = any(isinstance(callback, LRScheduler) for _, callback in params["callbacks"])
+    return {**params, "callbacks": kept, "lr": params["lr"] * (_AFTER_SCHEDULE if is_scheduled else 1)}

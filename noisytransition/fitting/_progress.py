@@ -15,11 +15,10 @@ _FORMAT = "{percentage:3.0f}%|{bar:25}| {elapsed}, {remaining} left: {desc}"
 
 def progress_bar(title: str, items: Any = None, **done: Any) -> Any:
     """Iterate over items with a bar, only in the main process: bars of several processes would overwrite each other."""
-    if multiprocessing.current_process().name != "MainProcess" or not _is_seen(sys.stderr):
-        return items
     from tqdm.auto import tqdm  # the import warns in notebooks without widgets
 
-    return tqdm(items, title, bar_format=_FORMAT, leave=False, dynamic_ncols=True, **done)
+    is_shown = multiprocessing.current_process().name == "MainProcess" and _is_seen(sys.stderr)
+    return tqdm(items, title, bar_format=_FORMAT, leave=False, dynamic_ncols=True, disable=not is_shown, **done)
 
 
 class ShowProgress(Callback):
@@ -29,28 +28,21 @@ class ShowProgress(Callback):
 
     def __init__(self, title: str) -> None:
         self.title = title
-        self.bar: Any = None
 
     def on_train_begin(self, net: NoisyLabelNet, **kwargs: Any) -> None:
         self.bar = progress_bar(self.title, initial=len(net.history), total=max(net.max_epochs, 1))
 
     def on_epoch_begin(self, net: NoisyLabelNet, dataset_train: Any = None, **kwargs: Any) -> None:
         self.n_rows = max(len(dataset_train), 1)
-        if self.bar is not None:
-            self.bar.set_description_str(f"{self.title}, epoch {len(net.history)} of {net.max_epochs}", refresh=False)
+        self.bar.set_description_str(f"{self.title}, epoch {len(net.history)} of {net.max_epochs}", refresh=False)
 
     def on_batch_end(self, net: NoisyLabelNet, batch: Any = None, training: bool = False, **kwargs: Any) -> None:
-        if training and self.bar is not None:
+        if training:
             self.bar.update(len(Batch.of(batch).label) / self.n_rows)
 
-    def release(self) -> None:
-        """Close the bar, also after an interrupted training."""
-        bar, self.bar = self.bar, None
-        if bar is not None:
-            bar.close()
-
     def on_train_end(self, net: NoisyLabelNet, **kwargs: Any) -> None:
-        self.release()
+        self.bar.close()
+        self.bar = None  # it cannot be pickled
 
 
 def _is_seen(stream: Any) -> bool:

@@ -1,13 +1,11 @@
 """Data, seed and saved state of one call of `fit`, and the training of its nets."""
 
 import copy
-import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from os import PathLike
-from textwrap import shorten
 from typing import Any, TypeVar
 
 import joblib
@@ -19,15 +17,13 @@ from skorch.history import History
 from torch import nn
 
 from ..labels._columns import SourceLabels
-from ..nets import DatasetRows, NoisyLabelNet, Rows
+from ..nets import NoisyLabelNet, Rows
 from ..persistence._fit_state import FitState, SaveState
 from ..selection import CleanLoss, Selection
 from ..updates import Update
-from ._checks import callback_setting, named_callbacks
 from ._parameters import net_params_of, params_of_fit
 from ._progress import ShowProgress, progress_bar
 
-Named = tuple[str | None, Any]
 Result = TypeVar("Result")
 
 
@@ -37,7 +33,7 @@ class Run:
     Parameters
     ----------
     params : dict
-        Parameters of all nets, by skorch's names, including ``callbacks``.
+        Parameters of all nets, by skorch's names. ``callbacks`` are pairs of name and instance.
     noisy, clean : Rows
         Noisy and clean samples; `clean` can be empty.
     classes : ndarray of shape (n_classes,)
@@ -139,12 +135,13 @@ class Run:
             net_params["train_split"] = ValidSplit(validation_fraction, random_state=self.seed)
         if groups := [*(update.param_groups if update else ()), *net_params.get("optimizer__param_groups", ())]:
             net_params["optimizer__param_groups"] = groups
-        users = named_callbacks(params["callbacks"])
-        if any(callback_setting(*named, "load_best", params) for named in users):
+        if any(getattr(callback, "load_best", False) for _, callback in params["callbacks"]):
             select = Selection()  # restores the loss of the selected epoch
         elif select is not None and select.needs_validation and net_params.get("train_split") is None:
             select = None
-        callbacks = self._callbacks(stage, users, callbacks)
+        # shallow copies: the stages share a writer or list of the user's callback
+        users = [(name, copy.copy(callback)) for name, callback in params["callbacks"]]
+        callbacks = self._callbacks(stage, [*users, *callbacks])
         trained = net(**net_params, criterion=loss, update=update, select=select, callbacks=callbacks)
         trained.begin(rows, self.classes, self.seed)
         self._train(stage, trained, rows)
@@ -168,16 +165,15 @@ class Run:
         if self.state is not None:
             self.state.save(stage, net, complete=True)
 
-    def _callbacks(self, stage: str, users: Sequence[Named], own: Sequence[Named]) -> list[Any]:
-        """Order the callbacks: loss of the clean samples, the user's, the method's, progress, saving.
-
-        The user's callbacks are copied shallowly: stages share attributes such as a writer or list.
-        """
-        watching = [("valid_clean_loss", CleanLoss(self.clean))] if self.watch and len(self.clean) else []
-        copies = [copy.copy(cb) if name is None else (name, copy.copy(cb)) for name, cb in users]
-        shown = [("show_progress", ShowProgress(f"{self.bar}, {stage.replace('_', ' ')}"))] if self.bar else []
-        saving = [("save_state", SaveState(self.state, stage))] if self.state is not None else []
-        return [*watching, *copies, *own, *shown, *saving]
+    def _callbacks(self, stage: str, callbacks: list[tuple[str, Callback]]) -> list[tuple[str, Callback]]:
+        """Add the loss of the clean samples before, and progress and saving after the other callbacks."""
+        if self.watch and len(self.clean):
+            callbacks.insert(0, ("valid_clean_loss", CleanLoss(self.clean)))
+        if self.bar:
+            callbacks.append(("show_progress", ShowProgress(f"{self.bar}, {stage.replace('_', ' ')}")))
+        if self.state is not None:
+            callbacks.append(("save_state", SaveState(self.state, stage)))
+        return callbacks
 
     def progress(self, stage: str) -> Callable[[Any], Any]:
         """Function that iterates over its argument, with a progress bar if the run has any."""
@@ -203,23 +199,6 @@ class Run:
         results, histories = zip(*done, strict=True)
         self.histories |= dict(zip(tasks, histories, strict=True))
         return list(results)
-
-    def unsendable(self, n_jobs: int | None = None) -> str | None:
-        """Return an error message if `train_parts` cannot send the run to its processes."""
-        backend, _ = joblib.parallel.get_active_backend()
-        n = joblib.effective_n_jobs(n_jobs)
-        if getattr(backend, "supports_sharedmem", False) or n == 1:
-            return None
-        rows = [rows for rows in (self.noisy, self.clean) if isinstance(rows, DatasetRows)]
-        for name, value in (self.params | {"X": rows}).items():
-            try:
-                pickle.dumps(joblib.wrap_non_picklable_objects([value]))  # as joblib's default backend does
-            except Exception as error:  # pickle raises any exception of the objects
-                return (
-                    f"cannot send {name}={shorten(repr(value), 300)} to {n} processes: {error}. Pass objects that "
-                    "can be pickled, or use n_jobs=1"
-                )
-        return None
 
 
 def _train_part(run: Run, stage: str, task: Callable[[Run, str], Result], n_threads: int) -> tuple[Result, History]:

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from skorch.callbacks import Checkpoint
 
 from ..labels._encode import shortened
 from ..labels._pandas import in_class_order
@@ -20,7 +21,6 @@ from ..transition import (
 )
 from ..transition._checks import check_transition_matrix
 from ..transition._estimation import floor_transition_matrix, normalise_rows
-from ._checks import check_checkpoints
 from ._run import Run
 
 # initial estimates that need a warm-up, and all by name
@@ -71,7 +71,6 @@ def start_of_transition(
     ValueError
         If `init` is invalid or lacks data, or callbacks or the number of held-out samples prevent learning T.
     """
-    check_checkpoints(run.params["callbacks"], run.params)
     _check_start(run, init, of_warm_up.get("validation_fraction", 0.0))
     net = None
     if needs_net or (isinstance(init, str) and init in _OF_WARM_UP):
@@ -82,6 +81,12 @@ def start_of_transition(
 
 def _check_start(run: Run, init: str | ArrayLike, fraction: float) -> None:
     """Raise unless samples remain to train on, and the initial T is valid and has the data that it needs."""
+    for _, callback in run.params["callbacks"]:
+        if isinstance(callback, Checkpoint) and callback.load_best and callback.f_criterion is None:
+            raise ValueError(
+                "Checkpoint(load_best=True, f_criterion=None) would restore the module without the transition matrix "
+                "in the criterion. Set f_criterion to a file name (default 'criterion.pt')."
+            )
     if fraction and run.params.get("train_split") is None and len(run.noisy) * (1 - fraction) < 1:
         raise ValueError(
             f"validation_fraction={fraction} of {len(run.noisy)} noisy samples leaves none to train on. Use a smaller "

@@ -253,8 +253,6 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     # ---- checks
     def _check_data(self, run: Run) -> None:
         super()._check_data(run)
-        if refusal := run.unsendable(self.n_jobs):
-            raise ValueError(f"n_jobs={self.n_jobs} {refusal}.")
         check_prior(self.transition_prior, len(run.classes), "transition_prior")
         for rows, least, kind in zip((run.noisy, run.clean), n_folds(self.cv), ("noisy", "clean"), strict=True):
             if len(rows) < least:

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from ..base._classifier import NoisyLabelClassifier
 from ..base._noise_model_mixin import NoiseModelMixin
-from ..fitting._checks import CONSTRAINTS, NUMBER, refuse_lbfgs
+from ..fitting._checks import CONSTRAINTS, NUMBER
 from ..fitting._parameters import Module
 from ..fitting._run import Run
 from ..fitting._starts import keep_transition, start_of_transition
@@ -83,10 +83,6 @@ class SModelClassifier(NoiseModelMixin, NoisyLabelClassifier):
         self.transition_init = transition_init
         self.warm_up_epochs = warm_up_epochs
         self.transition_lr = transition_lr
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        refuse_lbfgs(self)
 
     def _fit(self, run: Run) -> None:
         start, warm_up = start_of_transition(run, self.transition_init, self.warm_up_epochs, needs_net=True)

@@ -89,9 +89,3 @@ def test_the_step_of_T_is_its_own(blobs):
 def test_nothing_takes_T_out_of_its_group(blobs, params):
     clf = fit(blobs, transition_lr=None, lr=1e-30, **params)
     np.testing.assert_array_equal(clf.transition_matrix_, clf.transition_init_)
-
-
-@pytest.mark.parametrize("optimizer", ["lbfgs", partial(torch.optim.LBFGS, max_iter=3)], ids=["name", "partial"])
-def test_an_optimiser_with_one_step_size_is_refused(optimizer, blobs):
-    with refused("LBFGS"):
-        fit(blobs, optimizer=optimizer, batch_size=-1)
