@@ -16,13 +16,13 @@ from sklearn.utils.validation import check_is_fitted
 from skorch.history import History
 from torch import nn
 
-from ..data._read import DRAWS, HOW_TO_PASS, Samples, SeparateSamples, read_rows, rows_to_score, validate_rows
+from ..data._read import HOW_TO_PASS, Samples, SeparateSamples, read_rows, rows_to_score, validate_rows
 from ..data._warnings import warn_of_equal_shares, warn_of_scale
 from ..fitting._checks import CONSTRAINTS, check_device, check_module, named_callbacks
 from ..fitting._describe import describe_fit
 from ..fitting._parameters import Callbacks, Module, Optimizer, RandomState, as_python
 from ..fitting._run import RUN_CLASS, Run, torch_as_it_was
-from ..nets import NoisyLabelNet, Rows
+from ..nets import NoisyLabelNet
 from ._parameters import NET_NAMES, is_net_name, merged_signature, with_merged_signature
 from ._save import save
 
@@ -218,10 +218,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         self._forget()
         try:
             self._check_parameters()
-            by_label = self.meta_sampling == "random" and not set(DRAWS) & set(self._net_params)
-            data = read_rows(
-                self, X, y, y_verified, meta, X_meta, y_meta, y_meta_noisy, sample_weight, sources, by_label=by_label
-            )
+            data = read_rows(self, X, y, y_verified, meta, X_meta, y_meta, y_meta_noisy, sample_weight, sources)
             if data.sources is not None and not self._takes_sources:
                 raise ValueError(
                     f"{type(self).__name__} accepts labels of one source, but got {data.sources.names.tolist()[:3]}. "
@@ -319,7 +316,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             Probabilities, in the order of `classes_`.
         """
         check_is_fitted(self, "net_")
-        return self._predicted(self.net_.predict_proba, X)
+        return self.net_.predict_proba(validate_rows(self, X, reset=False))
 
     def predict_log_proba(self, X: Samples) -> NDArray:
         """Predict log-probabilities of the true class, finite even if a probability is rounded to 0.
@@ -335,18 +332,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             Log-probabilities, in the order of `classes_`.
         """
         check_is_fitted(self, "net_")
-        return self._predicted(self.net_.predict_log_proba, X)
-
-    def _predicted(self, predict: Callable[[Rows], NDArray], X: Samples) -> NDArray:
-        rows = validate_rows(self, X, reset=False)
-        try:
-            return predict(rows)
-        except TypeError as error:  # the module takes other parts
-            if isinstance(rows.sample_shape, tuple) and all(isinstance(n, int) for n in rows.sample_shape):
-                raise
-            raise ValueError(
-                f"X has parts that differ from the X of fit ({error}). Pass X in the format used in fit."
-            ) from error
+        return self.net_.predict_log_proba(validate_rows(self, X, reset=False))
 
     def predict(self, X: Samples) -> NDArray:
         """Predict the most probable true class.

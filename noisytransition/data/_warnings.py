@@ -5,7 +5,6 @@ import warnings
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
-from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from ..labels._draw import is_balanced
 from ..nets import DatasetRows, Rows
@@ -26,14 +25,9 @@ _LARGEST_SIZE = 100.0
 
 def warn_if_unscaled(rows: Rows, clean: Rows) -> None:
     """Warn if the clean samples seem unscaled: a Pipeline does not transform `meta`."""
-    if isinstance(rows, DatasetRows) or isinstance(clean, DatasetRows):
-        return
-    moments = []
-    for X in (rows.source, clean.source):
-        some = X[:: X.shape[0] // _COMPARED_ROWS + 1].astype(np.float64)
-        moments.append(mean_variance_axis(some, axis=0) if issparse(some) else (some.mean(axis=0), some.var(axis=0)))
-    (mean, variance), (of_clean, _) = moments
-    if np.median(np.abs(of_clean - mean) / np.maximum(np.sqrt(variance), 1e-12)) > _FAR:
+    some, of_clean = (of.source[:: len(of) // _COMPARED_ROWS + 1].astype(np.float64) for of in (rows, clean))
+    distance = np.abs(of_clean.mean(axis=0) - some.mean(axis=0))
+    if np.median(distance / np.maximum(some.std(axis=0), 1e-12)) > _FAR:
         warnings.warn(
             "The clean samples are far from X in most features, so they are probably not scaled in the same way. A "
             "Pipeline does not transform meta: use y_verified, or X_meta with transform_input=['X_meta'].",
@@ -43,8 +37,6 @@ def warn_if_unscaled(rows: Rows, clean: Rows) -> None:
 
 def warn_of_copies(rows: Rows, clean: Rows) -> None:
     """Warn if clean samples are also in X, unless X has so many duplicates that some are by chance."""
-    if any(type(of_rows) is not Rows for of_rows in (rows, clean)):
-        return
     dtype = rows.source.dtype  # hashes of rows need less memory than their bytes
     different = {hash(row.astype(dtype).tobytes()) for row in rows.source}
     found = sum(hash(row.astype(dtype).tobytes()) in different for row in clean.source)

@@ -21,13 +21,12 @@ from ..base._noise_model_mixin import NoiseModelMixin
 from ..data._read import HOW_TO_PASS, separate_samples
 from ..fitting._checks import COUNT
 from ..fitting._cross_fitting import fold_of_rows
-from ..labels._columns import SourceLabels
 from ..labels._pandas import warn_of_order
-from ..labels._read import SeparateLabels, labels_of_fit
+from ..labels._read import Labels, SeparateLabels, labels_of_fit
 from ..likelihood._calibration import Calibration
 from ..likelihood._diagnostics import warn_of_reasons, worse_than_labels
 from ..likelihood._fit import shrunk_gold_start
-from ..likelihood._held_out import Candidate, one_candidate
+from ..likelihood._held_out import Candidate, HeldOut, one_candidate
 from ..likelihood._shrinkage import Prior, check_prior
 from ..noise_model._model import LabelNoiseModel
 from ..transition._checks import check_probabilities
@@ -183,10 +182,66 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         self._validate_params()
         if not any(hasattr(of, "predict_proba") for of in (self.estimator, type(self.estimator))):
             raise ValueError(_NO_PROBA.format(type(self.estimator).__name__))
-        rows = self._read(X, y, y_verified, meta, X_meta, y_meta, y_meta_noisy, sample_weight, sources)
+        X_meta, y_meta = separate_samples(meta, X_meta, y_meta, y_meta_noisy)
+        rows = self._read(X, y, y_verified, (X_meta, y_meta, y_meta_noisy), sample_weight, sources)
         self._keep(rows, self._rounds(rows))
         warn_of_reasons(self.diagnostics_, stacklevel=3)
         return self
+
+    def _read(self, X: Any, y: Any, y_verified: Any, separate: Any, sample_weight: Any, sources: Any) -> _Rows:
+        """Validate all inputs except X, which the estimator validates."""
+        warn_of_order(X, y, y_verified, sample_weight, sources)
+        X_meta, *labels_meta = separate
+        beside = None if X_meta is None else SeparateLabels(_num_samples(X_meta), *labels_meta)
+        labels = labels_of_fit(_num_samples(X), y, y_verified, beside, sources, sample_weight)
+        if not len(labels.clean):
+            raise ValueError(f"{type(self).__name__} needs clean data, got none. {HOW_TO_PASS}")
+        check_prior(self.transition_prior, len(labels.classes), "transition_prior")
+        if labels.weights is not None and _weight_name(self.estimator) is None:
+            raise ValueError(f"{type(self.estimator).__name__} does not accept sample_weight. Call fit without it.")
+        for found, kind in (labels.noisy, "noisy"), (labels.clean, "clean"):
+            if len(found) < self.cv:
+                raise ValueError(f"cv needs at least {self.cv} {kind} samples, got {len(found)}. Lower cv.")
+        order = np.concatenate([np.flatnonzero(labels.is_noisy), np.flatnonzero(labels.is_clean)])
+        weight = np.ones(len(order))
+        if labels.weights is not None:
+            weight[: len(labels.noisy)] = labels.weights
+        return _Rows(_safe_indexing(*indexable(_stacked(X, X_meta)), order), labels, weight)
+
+    def _rounds(self, rows: _Rows) -> list[_Round]:
+        """Train on noisy, new and verified labels; without the last if the verified samples are too few for it."""
+        random = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        labels = rows.labels
+        folds = np.concatenate([fold_of_rows(of, self.cv, random) for of in (labels.noisy, labels.clean)])
+        given = np.concatenate([labels.noisy, labels.noisy_of_clean]), rows.weight
+        first = self._round(rows, folds, [given] * self.cv)
+        rounds = [first, self._round(rows, folds, [rows.relabelled(model) for model in first.models])]
+        if len(set(labels.clean)) == len(labels.classes):  # else no loss of the classes that it never predicts
+            with suppress(ValueError):  # such as of an estimator with folds
+                rounds.append(self._round(rows, folds, [rows.verified] * self.cv))
+        return rounds
+
+    def _round(self, rows: _Rows, folds: NDArray[np.intp], targets: list[_Target]) -> _Round:
+        """Train without each fold on its targets, predict it, and calibrate by noise models without it."""
+        labels = rows.labels
+        proba = np.empty((len(folds), len(labels.classes)))
+        tasks = (delayed(_held_out_proba)(self.estimator, rows, *targets[i], folds == i) for i in range(self.cv))
+        for i, of_fold in enumerate(Parallel(self.n_jobs)(tasks)):
+            proba[folds == i] = of_fold
+        of_noisy, of_clean = np.split(proba, [len(labels.noisy)])
+        candidate = Candidate(0, of_noisy, of_clean)
+        held_out = one_candidate(candidate, labels.noisy, labels.clean, labels.noisy_of_clean, labels.positions)
+        held_out = held_out._replace(sources=labels.by_source, drawn=labels.drawn)
+        out = folds[len(labels.noisy) :]
+        models = [self._noise_model(held_out.without(out == i), labels.classes) for i in range(self.cv)]
+        models.append(self._noise_model(held_out, labels.classes))
+        crossed = np.array([model.calibrate(of_clean) for model in models])[out, np.arange(len(out))]
+        losses = -finite_log(crossed[np.arange(len(out)), labels.clean])
+        return _Round(models, models[-1].calibrate(of_noisy), crossed, float(losses.mean()))
+
+    def _noise_model(self, held_out: HeldOut, classes: NDArray) -> LabelNoiseModel:
+        model = LabelNoiseModel(prior=self.transition_prior, meta_sampling=self.meta_sampling)
+        return model.fit_candidates(held_out, classes, shrunk_gold_start(held_out))
 
     def _keep(self, rows: _Rows, rounds: list[_Round]) -> None:
         """Train on the labels of the best round, and set the fitted attributes."""
@@ -196,88 +251,15 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         target = rows.relabelled(model) if best is second else rows.verified
         self.estimator_ = _trained(self.estimator, rows, *target)
         self.noise_model_ = first.models[-1]
-        self.classes_ = rows.classes
+        self.classes_ = rows.labels.classes
         assert model.calibration_ is not None  # set by clean samples
         self.calibration_ = model.calibration_
         self.round_losses_ = np.array([of.loss for of in rounds])
         self.oof_proba_ = model.held_out_.in_order(best.of_noisy, best.of_clean)
         self.diagnostics_ = self.noise_model_.diagnostics_
-        self.diagnostics_ |= worse_than_labels(best.of_clean, rows.true, rows.given[rows.n_noisy :])
+        self.diagnostics_ |= worse_than_labels(best.of_clean, rows.labels.clean, rows.labels.noisy_of_clean)
         for name in {"n_features_in_", "feature_names_in_"} & set(dir(self.estimator_)):
             setattr(self, name, getattr(self.estimator_, name))
-
-    def _read(
-        self,
-        X: Any,
-        y: Any,
-        y_verified: Any,
-        meta: Any,
-        X_meta: Any,
-        y_meta: Any,
-        y_meta_noisy: Any,
-        sample_weight: Any,
-        sources: Any,
-    ) -> _Rows:
-        """Validate all inputs except X, which the estimator validates."""
-        warn_of_order(X, y, y_verified, sample_weight, sources)
-        X_meta, y_meta = separate_samples(meta, X_meta, y_meta, y_meta_noisy)
-        separate = None if X_meta is None else SeparateLabels(_num_samples(X_meta), y_meta, y_meta_noisy)
-        labels = labels_of_fit(_num_samples(X), y, y_verified, separate, sources, sample_weight)
-        n_clean = len(labels.clean)
-        if not n_clean:
-            raise ValueError(f"{type(self).__name__} needs clean data, got none. {HOW_TO_PASS}")
-        check_prior(self.transition_prior, len(labels.classes), "transition_prior")
-        if labels.weights is not None and _weight_name(self.estimator) is None:
-            raise ValueError(f"{type(self.estimator).__name__} does not accept sample_weight. Call fit without it.")
-        for found, kind in (len(labels.noisy), "noisy"), (n_clean, "clean"):
-            if found < self.cv:
-                raise ValueError(f"cv needs at least {self.cv} {kind} samples, got {found}. Pass more or lower cv.")
-        order = np.concatenate([np.flatnonzero(mask) for mask in (labels.is_noisy, labels.is_clean)])
-        weight = np.ones(len(labels.noisy)) if labels.weights is None else labels.weights
-        return _Rows(
-            _safe_indexing(*indexable(_stacked(X, X_meta)), order),
-            labels.positions,
-            labels.given[order],
-            labels.clean,
-            np.concatenate([weight, np.ones(n_clean)]),
-            labels.classes,
-            labels.by_source,
-            labels.drawn,
-        )
-
-    def _rounds(self, rows: _Rows) -> list[_Round]:
-        """Train on noisy, new and verified labels; without the last if the verified samples are too few for it."""
-        random = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
-        noisy = rows.given[: rows.n_noisy]
-        folds = np.concatenate([fold_of_rows(labels, self.cv, random) for labels in (noisy, rows.true)])
-        first = self._round(rows, folds, [(rows.given, rows.weight)] * self.cv)
-        rounds = [first, self._round(rows, folds, [rows.relabelled(model) for model in first.models])]
-        if len(set(rows.true)) == len(rows.classes):  # else no loss of the classes that it never predicts
-            with suppress(ValueError):  # such as of an estimator with folds
-                rounds.append(self._round(rows, folds, [rows.verified] * self.cv))
-        return rounds
-
-    def _round(self, rows: _Rows, folds: NDArray[np.intp], targets: list[_Target]) -> _Round:
-        """Train without each fold on its targets, predict it, and calibrate by noise models without it."""
-        proba = np.empty((len(folds), len(rows.classes)))
-        tasks = (delayed(_held_out_proba)(self.estimator, rows, *targets[i], folds == i) for i in range(self.cv))
-        for i, of_fold in enumerate(Parallel(self.n_jobs)(tasks)):
-            proba[folds == i] = of_fold
-        out = folds[rows.n_noisy :]
-        models = [self._noise_model(rows, proba, out == i) for i in range(self.cv + 1)]  # the last of all samples
-        of_noisy, of_clean = np.split(proba, [rows.n_noisy])
-        crossed = np.array([model.calibrate(of_clean) for model in models])[out, np.arange(len(out))]
-        losses = -finite_log(crossed[np.arange(len(out)), rows.true])
-        return _Round(models, models[-1].calibrate(of_noisy), crossed, float(losses.mean()))
-
-    def _noise_model(self, rows: _Rows, proba: NDArray, out: NDArray[np.bool_]) -> LabelNoiseModel:
-        """Fit without some clean samples."""
-        noisy, of_clean = np.split(rows.given, [rows.n_noisy])
-        candidate = Candidate(0, *np.split(proba, [rows.n_noisy]))
-        held_out = one_candidate(candidate, noisy, rows.true, of_clean, rows.positions)
-        held_out = held_out._replace(sources=rows.sources, drawn=rows.drawn).without(out)
-        model = LabelNoiseModel(prior=self.transition_prior, meta_sampling=self.meta_sampling)
-        return model.fit_candidates(held_out, rows.classes, shrunk_gold_start(held_out))
 
     # ---- predict
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -303,31 +285,23 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
 
 
 class _Rows(NamedTuple):
-    """Noisy samples followed by clean samples, with class indices as labels."""
+    """Noisy samples followed by clean samples, all labels, and weights."""
 
     X: Any
-    positions: tuple[NDArray[np.intp], NDArray[np.intp]]  # rows of X, noisy and clean; -1 if not in X
-    given: NDArray[np.intp]  # noisy labels; -1 for clean samples without one
-    true: NDArray[np.intp]  # true labels of the clean samples
+    labels: Labels
     weight: NDArray[np.float64]
-    classes: NDArray
-    sources: SourceLabels | None  # of all rows of X, with several sources
-    drawn: NDArray[np.float64] | None  # relative probabilities of the draw of clean samples; None if at random
-
-    @property
-    def n_noisy(self) -> int:
-        return len(self.given) - len(self.true)
 
     @property
     def verified(self) -> _Target:
         """Labels and weights of the clean samples only."""
-        return np.concatenate([np.full(self.n_noisy, -1), self.true]), self.weight
+        return np.concatenate([np.full(len(self.labels.noisy), -1), self.labels.clean]), self.weight
 
     def relabelled(self, model: LabelNoiseModel) -> _Target:
         """Most probable true class of each noisy sample, weighted by its probability, and the true labels."""
         posterior = model.posterior_of_fit()
-        weight = self.weight * np.concatenate([posterior.max(axis=1), np.ones(len(self.true))])
-        return np.concatenate([posterior.argmax(axis=1), self.true]), weight
+        clean = self.labels.clean
+        weight = self.weight * np.concatenate([posterior.max(axis=1), np.ones(len(clean))])
+        return np.concatenate([posterior.argmax(axis=1), clean]), weight
 
 
 class _Round(NamedTuple):
@@ -349,8 +323,6 @@ def _stacked(X: Any, X_meta: Any) -> Any:
         from pandas import concat
 
         return concat([X, X_meta], ignore_index=True)
-    if hasattr(X, "shape") and hasattr(X_meta, "shape") and X.shape[1:] != X_meta.shape[1:]:
-        raise ValueError(f"X has shape {X.shape}, but X_meta {X_meta.shape}. Pass samples of the same shape.")
     if sparse.issparse(X):
         return sparse.vstack([X, X_meta], format="csr")
     return [*X, *X_meta] if isinstance(X, list) else np.concatenate([np.asarray(X), np.asarray(X_meta)])
@@ -360,7 +332,7 @@ def _stacked(X: Any, X_meta: Any) -> Any:
 def _held_out_proba(estimator: Any, rows: _Rows, labels: NDArray, weight: NDArray, out: NDArray) -> NDArray[np.float64]:
     """Train without the samples in `out` and predict their probabilities."""
     trained = _trained(estimator, rows, np.where(out, -1, labels), weight)
-    return _proba(trained, _safe_indexing(rows.X, np.flatnonzero(out)), rows.classes)
+    return _proba(trained, _safe_indexing(rows.X, np.flatnonzero(out)), rows.labels.classes)
 
 
 def _trained(estimator: Any, rows: _Rows, labels: NDArray, weight: NDArray) -> Any:
@@ -369,7 +341,7 @@ def _trained(estimator: Any, rows: _Rows, labels: NDArray, weight: NDArray) -> A
     name = _weight_name(estimator)
     used = np.flatnonzero(labels >= 0)
     X = _safe_indexing(rows.X, used)
-    y = rows.classes[labels[used]]
+    y = rows.labels.classes[labels[used]]
     weight = weight[used]
     if name is None or not np.ptp(weight):
         return trained.fit(X, y)
