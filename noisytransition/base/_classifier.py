@@ -17,7 +17,7 @@ from skorch.history import History
 from torch import nn
 
 from ..data._read import HOW_TO_PASS, Samples, SeparateSamples, read_rows, rows_to_score, validate_rows
-from ..data._warnings import warn_of_equal_shares, warn_of_scale
+from ..data._warnings import warn_of_equal_shares
 from ..fitting._checks import CONSTRAINTS, check_device, check_module, named_callbacks
 from ..fitting._describe import describe_fit
 from ..fitting._parameters import Callbacks, Module, Optimizer, RandomState, as_python
@@ -217,7 +217,10 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         """
         self._forget()
         try:
-            self._check_parameters()
+            self._validate_params()
+            check_module(self.module, [name for name in self._net_params if name.startswith("module__")])
+            if self.device is not None:
+                check_device(self.device)
             data = read_rows(self, X, y, y_verified, meta, X_meta, y_meta, y_meta_noisy, sample_weight, sources)
             if data.sources is not None and not self._takes_sources:
                 raise ValueError(
@@ -241,8 +244,6 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             self._check_data(run)
             if self._needs_clean_data and not self._corrects_class_prior:
                 warn_of_equal_shares(data.noisy.label, data.clean.label, data.classes)
-            if not isinstance(self.module, str):  # built-in networks scale their inputs
-                warn_of_scale(data.noisy)
             with torch_as_it_was():
                 if state is not None:
                     run.save_in(state, fingerprint)
@@ -257,13 +258,6 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
     @abstractmethod
     def _fit(self, run: Run) -> None:
         """Train each stage with `run.train` and set `net_`."""
-
-    def _check_parameters(self) -> None:
-        """Raise for parameters that are invalid for any data."""
-        self._validate_params()
-        check_module(self.module, [name for name in self._net_params if name.startswith("module__")])
-        if self.device is not None:
-            check_device(self.device)
 
     def _check_data(self, run: Run) -> None:
         """Raise for data that do not match the parameters."""

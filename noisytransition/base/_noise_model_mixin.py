@@ -130,8 +130,7 @@ class NoiseModelMixin:
 
         Returns
         -------
-        ndarray of shape (n_samples,), or Series
-            As returned by `LabelNoiseModel.label_quality`.
+        ndarray of shape (n_samples,), or Series with the index of the labels
         """
         return self._apply(LabelNoiseModel.label_quality, X, y_noisy, y_verified)
 
@@ -176,8 +175,7 @@ class NoiseModelMixin:
 
         Returns
         -------
-        ndarray of shape (n_samples,), or Series
-            As returned by `LabelNoiseModel.relabel`.
+        ndarray of shape (n_samples,), or Series with the index of the labels
         """
         return self._apply(LabelNoiseModel.relabel, X, y_noisy, y_verified, threshold=threshold)
 
@@ -191,10 +189,7 @@ class NoiseModelMixin:
         *,
         y_verified: ArrayLike | None = None,
         proba: ArrayLike | None = None,
-        display_rows: Any = None,
-        level: float = 0.9,
-        max_rows: int = 200,
-        title: str = "Noise report",
+        **options: Any,
     ) -> NoiseReport:
         """Create a report on the label noise with text, plots and tables, for notebooks or as HTML.
 
@@ -211,8 +206,8 @@ class NoiseModelMixin:
         proba : array-like of shape (n_samples, n_classes), optional
             P(true class | x) from a classifier that was not trained on X, such as `oof_proba_` of
             `EMTransitionClassifier`. Default: `predict_proba`.
-        display_rows, level, max_rows, title
-            As in `report.noise_report`. Default of `display_rows`: X.
+        **options
+            `display_rows`, by default X, and `level`, `max_rows` and `title`, as in `report.noise_report`.
 
         Returns
         -------
@@ -238,22 +233,11 @@ class NoiseModelMixin:
             complete_codes(y_meta, self.classes_, len(proba_meta), "y_meta")
             if y_meta_noisy is not None:
                 complete_codes(y_meta_noisy, self.classes_, len(proba_meta), "y_meta_noisy")
-        shown = validate_rows(self, X, reset=False) if isinstance(X, Mapping) else X  # rows that can be indexed
-        return self._apply(
-            noise_report,
-            X,
-            y_noisy,
-            y_verified,
-            proba,
-            proba_clean=proba_meta,
-            y_clean=y_meta,
-            y_clean_noisy=y_meta_noisy,
-            display_rows=shown if display_rows is None else display_rows,
-            columns=getattr(self, "feature_names_in_", None),
-            level=level,
-            max_rows=max_rows,
-            title=title,
-        )
+        if options.get("display_rows") is None:  # rows that can be indexed
+            options["display_rows"] = validate_rows(self, X, reset=False) if isinstance(X, Mapping) else X
+        options |= {"proba_clean": proba_meta, "y_clean": y_meta, "y_clean_noisy": y_meta_noisy}
+        columns = getattr(self, "feature_names_in_", None)
+        return self._apply(noise_report, X, y_noisy, y_verified, proba, columns=columns, **options)
 
     def _apply(self, method: Any, X: Samples, y_noisy: Any, y_verified: Any, proba: Any = None, **options: Any) -> Any:
         """Apply a method of `LabelNoiseModel` to the labels and predicted probabilities of X."""

@@ -10,7 +10,7 @@ from sklearn.utils import check_array
 from torch import Tensor
 
 from ..labels._arrays import as_array
-from ..meta_gradient._forward_pass import each_part, has_parts
+from ..meta_gradient._forward_pass import has_parts
 from ..nets import Rows
 
 
@@ -25,21 +25,27 @@ def rows_of_parts(X: Mapping[Any, Any], name: str) -> Rows:
 
 def _array(part: Any, name: str) -> NDArray:
     array = as_array(part.numpy(force=True) if isinstance(part, Tensor) else part, name)
-    if not array.ndim or array.dtype.kind not in "biuf":
+    if not array.ndim or array.dtype.kind == "O":
         kind = f"{type(part).__name__} of {array.dtype}"
         raise ValueError(f"{name} is a {kind}. Pass a dense array of numbers with one row per sample.")
-    dtype = np.float64 if array.dtype.itemsize > 8 else array.dtype.newbyteorder("=")  # torch supports no others
-    return check_array(array, ensure_2d=False, allow_nd=True, dtype=dtype, input_name=name)
+    return in_type_of_torch(array, name)
 
 
-def check_sample(sample: Any, name: str) -> str:
-    """Return the shape of a Dataset's sample, or of its parts, as text. Raise unless all are numeric."""
-    parts = {name: sample}
+def in_type_of_torch(array: Any, name: str) -> Any:
+    """Convert finite numbers, dense or sparse, to a type that torch supports."""
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"{name} has dtype {array.dtype}. Encode text, categories and dates as numbers first.")
+    dtype = np.float64 if array.dtype.itemsize > 8 else array.dtype.newbyteorder("=")
+    return check_array(array, accept_sparse="csr", ensure_2d=False, allow_nd=True, dtype=dtype, input_name=name)
+
+
+def check_sample(sample: Any, name: str) -> None:
+    """Raise unless a Dataset's sample, or each of its parts, is numeric."""
+    parts: dict[Any, Any] = {}
     if has_parts(sample):
-        named = sample.items() if isinstance(sample, Mapping) else enumerate(sample)
-        parts = {f"part {key!r} of {name}": part for key, part in named} or parts
-    for of_part, part in parts.items():
+        parts = dict(sample.items() if isinstance(sample, Mapping) else enumerate(sample))
+    for key, part in (parts or {"input": sample}).items():
         is_array = isinstance(part, np.ndarray) and part.dtype.kind in "biuf"
-        if not (is_array or isinstance(part, Tensor) or (isinstance(part, Real) and not isinstance(sample, tuple))):
-            raise ValueError(f"{of_part} is a {type(part).__name__}. Return tensors or arrays of numbers.")
-    return str(each_part(lambda part: tuple(np.shape(part)), sample))
+        if not (is_array or isinstance(part, Tensor | Real)):
+            kind = type(part).__name__
+            raise ValueError(f"part {key!r} of {name} is a {kind}. Return tensors or arrays of numbers.")

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse, sparray, spmatrix
 from sklearn.base import BaseEstimator
-from sklearn.utils import _safe_indexing, assert_all_finite
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, validate_data
 from skorch.helper import SliceDict
 from torch import Tensor
@@ -22,14 +22,12 @@ from ..labels._read import Labels, SeparateLabels, labels_of_fit, read_labels
 from ..meta_gradient._forward_pass import ARRAYS, has_parts
 from ..nets import Rows
 from ..nets._rows import as_rows, canonical, separated
-from ._parts import check_sample, rows_of_parts
+from ._parts import check_sample, in_type_of_torch, rows_of_parts
 from ._warnings import warn_if_unscaled, warn_of_copies
 
 Samples: TypeAlias = ArrayLike | Mapping[str, Any] | Dataset | sparray | spmatrix
 SeparateSamples: TypeAlias = tuple[Samples, ArrayLike] | Dataset
 
-# number of checked samples of a Dataset, which may be slow to read: a choice, not measured
-_LOOKED_AT = 8
 # parameters that control sampling
 DRAWS = ("iterator_train", "iterator_train__batch_sampler", "iterator_train__sampler", "iterator_train__shuffle")
 
@@ -152,12 +150,7 @@ def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool, name: str = 
         values = validate_data(estimator, X, reset=reset, dtype="numeric", allow_nd=True, accept_sparse="csr")
     except (ValueError, np.exceptions.DTypePromotionError) as error:
         raise ValueError(f"{name} is not valid: {error}") from error
-    if values.dtype.kind not in "biuf":
-        raise ValueError(f"{name} has dtype {values.dtype}. Encode text, categories and dates as numbers first.")
-    if values.dtype.itemsize > 8:  # torch has no such type
-        values = values.astype(np.float64)
-        assert_all_finite(values, input_name=name)
-    return as_rows(values.astype(values.dtype.newbyteorder("="), copy=False))
+    return as_rows(in_type_of_torch(values, name))
 
 
 def _is_dataset(X: Any) -> bool:
@@ -183,14 +176,10 @@ def _are_samples(X: Any) -> bool:
 
 
 def _check_dataset(X: Any, name: str) -> None:
-    """Raise unless a few samples of a Dataset have the same shape or parts."""
+    """Raise unless a Dataset has samples, the first is numeric, and values of a TensorDataset are finite."""
     if not hasattr(X, "__len__") or not len(X):
         raise ValueError(f"{name} is a {type(X).__name__} without samples or __len__. Pass a map-style Dataset.")
-    rows = as_rows(X)
-    places = np.linspace(0, len(X) - 1, min(len(X), _LOOKED_AT), dtype=int).tolist()
-    shapes = {check_sample(rows[i][0], f"sample {i} of {name}") for i in places}
-    if len(shapes) > 1:
-        raise ValueError(f"samples of {name} have different shapes: {', '.join(sorted(shapes))}. Pad them.")
+    check_sample(as_rows(X)[0][0], f"sample 0 of {name}")
     tensors = X.tensors if isinstance(X, TensorDataset) else ()
     if not all(bool(part.isfinite().all()) for part in tensors if part.ndim > 1 or part is tensors[0]):
         raise ValueError(f"{name} contains NaN or infinity. Drop these samples or impute the values.")

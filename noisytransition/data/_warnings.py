@@ -4,10 +4,9 @@ import warnings
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 
 from ..labels._draw import is_balanced
-from ..nets import DatasetRows, Rows
+from ..nets import Rows
 
 # All values are choices, not measured.
 # distance between the means of clean and noisy samples, in standard deviations in the median feature, above which clean
@@ -19,8 +18,6 @@ _COMPARED_ROWS = 1000
 _UNEQUAL = 4.0
 # number of clean samples that may also be in X by chance
 _BY_CHANCE = 2
-# root mean square of X above which a network may predict a single class
-_LARGEST_SIZE = 100.0
 
 
 def warn_if_unscaled(rows: Rows, clean: Rows) -> None:
@@ -64,20 +61,3 @@ def warn_of_equal_shares(noisy: NDArray[np.int64], clean: NDArray[np.int64], cla
         "random or use EMTransitionClassifier(meta_sampling='stratified').",
         stacklevel=3,
     )
-
-
-def warn_of_scale(noisy: Rows) -> None:
-    """Warn of floats that are too large for most networks. Integers may be images or tokens."""
-    if isinstance(noisy, DatasetRows) or isinstance(noisy.source, dict):
-        return
-    rows = noisy.take(np.arange(min(len(noisy), _COMPARED_ROWS))).X
-    if rows.dtype.kind != "f":
-        return
-    values = np.asarray(rows.data if issparse(rows) else rows, dtype=np.float64)
-    size = float(np.linalg.norm(values) / np.sqrt(np.prod(rows.shape)))
-    if size > _LARGEST_SIZE:
-        warnings.warn(
-            f"Values of X are large (root mean square {size:.3g}), so the network may predict a single class. Scale X, "
-            "for example by make_pipeline(StandardScaler(), classifier), or images to [0, 1].",
-            stacklevel=3,
-        )

@@ -90,16 +90,22 @@ def cross_fit(
     posteriors of the clean samples by the fine-tuned networks; None if one of them diverges.
     """
     epochs = sorted({ceil(run.params["max_epochs"] * k / _N_CANDIDATES) for k in range(1, _N_CANDIDATES + 1)})
-    noisy, clean = _draw_folds(run, cv)
+    folds = _draw_folds(run, cv)
     tasks = {
         f"fold_{k}": partial(_train_without, loss=loss, fold=fold, epochs=epochs, fine_tuning=fine_tuning)
-        for k, fold in enumerate(zip(noisy, clean, strict=True))
+        for k, fold in enumerate(folds)
     }
     candidates, fine_tuned = zip(*run.train_parts(tasks, n_jobs), strict=True)
-    held_out = _held_out(run, noisy, clean, candidates)
-    if any(proba is None for proba in fine_tuned):
-        return held_out, None
-    return held_out, np.concatenate(fine_tuned)[np.argsort(np.concatenate(clean))]
+    noisy, clean = (np.concatenate(positions) for positions in zip(*folds, strict=True))
+    of_noisy = np.argsort(noisy)
+    of_clean = np.argsort(clean)
+    joined = []
+    for n, *of_folds in zip(epochs, *candidates, strict=True):
+        proba, proba_meta = (np.concatenate(parts) for parts in zip(*of_folds, strict=True))
+        joined.append(Candidate(n, proba[of_noisy], proba_meta[of_clean]))
+    held_out = _held_out(run, joined, noisy[of_noisy], clean[of_clean])
+    is_tuned = all(proba is not None for proba in fine_tuned)
+    return held_out, np.concatenate(fine_tuned)[of_clean] if is_tuned else None
 
 
 def _train_without(
@@ -110,7 +116,7 @@ def _train_without(
     fold: tuple[NDArray, NDArray],
     epochs: Sequence[int],
     fine_tuning: bool,
-) -> tuple[list[Candidate], NDArray | None]:
+) -> tuple[list[list[NDArray]], NDArray | None]:
     """Train a network jointly with T outside a fold; return posteriors of the fold after each number of epochs.
 
     With `fine_tuning`, also return the posteriors of its clean samples after fine-tuning, or None if this diverges.
@@ -119,13 +125,13 @@ def _train_without(
     clean = run.clean.take(np.delete(np.arange(len(run.clean)), fold[1]))
     clean_of_fold = run.clean.take(fold[1])
     posteriors = HeldOutPosteriors([run.noisy.take(fold[0]), clean_of_fold], epochs)
-    callbacks = [("held_out_posteriors", posteriors)]
-    net = train_on_both(run, stage, noisy, clean, loss=loss, update=_count_update(run, len(noisy)), callbacks=callbacks)
+    update = _count_update(run, len(noisy))
+    net = train_on_both(run, stage, noisy, clean, loss=loss, update=update, callbacks=[("held_out", posteriors)])
     fine_tuned = None
     if fine_tuning:
         with suppress(DivergenceError):
             fine_tuned = fine_tune(run, f"{stage}_fine_tuned", net, clean, verbose=0).predict_proba(clean_of_fold)
-    return [Candidate(n, *posteriors.after(n)) for n in epochs], fine_tuned
+    return [posteriors.after(n) for n in epochs], fine_tuned
 
 
 def _count_update(run: Run, n_noisy: int) -> PosteriorCounts:
@@ -136,48 +142,32 @@ def _count_update(run: Run, n_noisy: int) -> PosteriorCounts:
     return PosteriorCounts(rate, burn_in=int(_BURN_IN * run.params["max_epochs"] * n_noisy / size))
 
 
-def _held_out(
-    run: Run, noisy: Sequence[NDArray], clean: Sequence[NDArray], candidates: Sequence[Sequence[Candidate]]
-) -> HeldOut:
-    """Join the candidates of all folds, and add the labels of the held-out samples, in sample order.
-
-    `noisy` and `clean` have the positions of the samples of each fold.
-    """
-    joined = []
-    noisy_order = np.argsort(np.concatenate(noisy))
-    clean_order = np.argsort(np.concatenate(clean))
-    for of_folds in zip(*candidates, strict=True):
-        proba = np.concatenate([of_fold.proba for of_fold in of_folds])[noisy_order]
-        proba_meta = np.concatenate([of_fold.proba_meta for of_fold in of_folds])[clean_order]
-        joined.append(Candidate(of_folds[0].epochs, proba, proba_meta))
-    kept_noisy = np.sort(np.concatenate(noisy))
-    kept_clean = np.sort(np.concatenate(clean))
-    index = run.clean.index
+def _held_out(run: Run, candidates: Sequence[Candidate], noisy: NDArray, clean: NDArray) -> HeldOut:
+    """Add the labels of the held-out samples, at these positions, to their posteriors."""
     noisy_of_clean = run.clean.columns.get("noisy_label", np.full(len(run.clean), -1))
     is_pair = noisy_of_clean >= 0
     return HeldOut(
-        candidates=joined,
-        noisy=run.noisy.label[kept_noisy],
-        clean=run.clean.label[kept_clean],
-        noisy_of_clean=noisy_of_clean[kept_clean],
+        candidates=candidates,
+        noisy=run.noisy.label[noisy],
+        clean=run.clean.label[clean],
+        noisy_of_clean=noisy_of_clean[clean],
         pairs=pair_counts(run.clean.label[is_pair], noisy_of_clean[is_pair], len(run.classes)),
         n_clean=np.bincount(run.clean.label, minlength=len(run.classes)),
         n_noisy=len(run.noisy),
-        rows=run.noisy.positions[kept_noisy],
-        rows_of_clean=np.full(len(kept_clean), -1) if index is None else index[kept_clean],
+        rows=run.noisy.positions[noisy],
+        rows_of_clean=np.full(len(clean), -1) if run.clean.index is None else run.clean.index[clean],
         sources=run.sources,
-        drawn=run.clean.take(kept_clean).columns.get("drawn"),
+        drawn=run.clean.take(clean).columns.get("drawn"),
     )
 
 
-def _draw_folds(run: Run, cv: int | None) -> tuple[list[NDArray[np.intp]], list[NDArray[np.intp]]]:
+def _draw_folds(run: Run, cv: int | None) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
     """Draw the positions of noisy and clean samples of each fold; without `cv`, of a single held-out set."""
     random = np.random.default_rng(run.seed)
-    n_noisy, n_clean = n_folds(cv)
-    noisy = fold_of_rows(run.noisy.label, n_noisy, random)
-    clean = fold_of_rows(run.clean.label, n_clean, random)
-    folds = range(cv or 1)
-    return [np.flatnonzero(noisy == k) for k in folds], [np.flatnonzero(clean == k) for k in folds]
+    noisy, clean = (
+        fold_of_rows(of.label, n, random) for of, n in zip((run.noisy, run.clean), n_folds(cv), strict=True)
+    )
+    return [(np.flatnonzero(noisy == k), np.flatnonzero(clean == k)) for k in range(cv or 1)]
 
 
 def fold_of_rows(y: NDArray, n: int, random: np.random.Generator) -> NDArray[np.intp]:

@@ -4,6 +4,7 @@ import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from functools import partial
 from os import PathLike
 from typing import Any, TypeVar
@@ -27,10 +28,11 @@ from ._progress import ShowProgress, progress_bar
 Result = TypeVar("Result")
 
 
+@dataclass(eq=False)
 class Run:
     """Data, seed and saved state of one call of `fit`; `train` trains one net.
 
-    Parameters
+    Attributes
     ----------
     params : dict
         Parameters of all nets, by skorch's names. ``callbacks`` are pairs of name and instance.
@@ -45,38 +47,26 @@ class Run:
         Whether to record the loss of the clean samples, for methods that do not train on them.
     bar : str or None
         Title of the progress bars. None: no progress bars.
-
-    Attributes
-    ----------
-    histories : dict of str to History
-        History of each finished training, by stage.
     state : FitState or None
         Folder that the fit is saved in.
+    histories : dict of str to History
+        History of each finished training, by stage.
     """
 
-    def __init__(
-        self,
-        params: dict[str, Any],
-        noisy: Rows,
-        clean: Rows,
-        classes: NDArray,
-        *,
-        seed: int,
-        sources: SourceLabels | None = None,
-        watch: bool,
-        bar: str | None,
-    ) -> None:
-        self.params = params_of_fit(params, noisy, len(classes))
-        self.noisy = noisy
-        self.clean = clean
-        self.classes = classes
-        self.seed = seed
-        self.sources = sources
-        self.watch = watch
-        self.bar = bar
-        self.state: FitState | None = None
-        self.histories: dict[str, History] = {}
-        self._n_elsewhere = 0  # earlier trainings with histories in another run
+    params: dict[str, Any]
+    noisy: Rows
+    clean: Rows
+    classes: NDArray
+    seed: int
+    sources: SourceLabels | None
+    watch: bool
+    bar: str | None
+    state: FitState | None = None
+    histories: dict[str, History] = field(default_factory=dict)
+    _n_elsewhere: int = 0  # earlier trainings with histories in another run
+
+    def __post_init__(self) -> None:
+        self.params = params_of_fit(self.params, self.noisy, len(self.classes))
 
     def save_in(self, path: str | PathLike, fingerprint: dict[str, str]) -> None:
         """Save the fit in a folder, and resume if the folder has a state of the same fit."""

@@ -69,9 +69,9 @@ def start_of_transition(
     Raises
     ------
     ValueError
-        If `init` is invalid or lacks data, or callbacks or the number of held-out samples prevent learning T.
+        If `init` is invalid or lacks data, or a callback would restore the network without T.
     """
-    _check_start(run, init, of_warm_up.get("validation_fraction", 0.0))
+    _check_start(run, init)
     net = None
     if needs_net or (isinstance(init, str) and init in _OF_WARM_UP):
         net = run.train("warm_up", max_epochs=run.params["max_epochs"] if epochs is None else epochs, **of_warm_up)
@@ -79,19 +79,14 @@ def start_of_transition(
     return floor_transition_matrix(T, _FLOOR / len(run.classes)), net
 
 
-def _check_start(run: Run, init: str | ArrayLike, fraction: float) -> None:
-    """Raise unless samples remain to train on, and the initial T is valid and has the data that it needs."""
+def _check_start(run: Run, init: str | ArrayLike) -> None:
+    """Raise unless the initial T is valid and has the data that it needs, and checkpoints include T."""
     for _, callback in run.params["callbacks"]:
         if isinstance(callback, Checkpoint) and callback.load_best and callback.f_criterion is None:
             raise ValueError(
                 "Checkpoint(load_best=True, f_criterion=None) would restore the module without the transition matrix "
                 "in the criterion. Set f_criterion to a file name (default 'criterion.pt')."
             )
-    if fraction and run.params.get("train_split") is None and len(run.noisy) * (1 - fraction) < 1:
-        raise ValueError(
-            f"validation_fraction={fraction} of {len(run.noisy)} noisy samples leaves none to train on. Use a smaller "
-            "fraction."
-        )
     if not isinstance(init, str):
         check_transition_matrix(init, n_classes=len(run.classes), name="transition_init")
         return

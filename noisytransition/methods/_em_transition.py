@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from ..base._classifier import NoisyLabelClassifier
 from ..base._noise_model_mixin import NoiseModelMixin
 from ..data._read import DRAWS
-from ..fitting._checks import COUNT, NUMBER
+from ..fitting._checks import CONSTRAINTS, NUMBER
 from ..fitting._cross_fitting import cross_fit, fine_tune, n_folds, train_on_both
 from ..fitting._parameters import Module
 from ..fitting._run import Run
@@ -143,12 +143,10 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     _corrects_class_prior = True
     _takes_sources = True
     _parameter_constraints: ClassVar = {
-        **NoisyLabelClassifier._parameter_constraints,
+        **CONSTRAINTS,
         "meta_weight": [NUMBER, StrOptions({"auto"})],
-        "meta_sampling": [StrOptions({"random", "stratified"})],
         "cv": [Interval(Integral, 2, None, closed="left"), None],
         "fine_tune": ["boolean"],
-        "n_jobs": [COUNT, Interval(Integral, None, -1, closed="right"), None],
     }
 
     def __init__(
@@ -252,18 +250,12 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
 
     # ---- checks
     def _check_data(self, run: Run) -> None:
-        super()._check_data(run)
         check_prior(self.transition_prior, len(run.classes), "transition_prior")
         for rows, least, kind in zip((run.noisy, run.clean), n_folds(self.cv), ("noisy", "clean"), strict=True):
             if len(rows) < least:
-                raise ValueError(
-                    f"cv={self.cv} needs at least {least} {kind} samples, got {len(rows)}. Pass more samples"
-                    f"{' or use fewer folds' if self.cv else ''}."
-                )
-        if self.meta_sampling == "stratified":
-            self._check_stratified(run)
-
-    def _check_stratified(self, run: Run) -> None:
+                raise ValueError(f"cv={self.cv} needs at least {least} {kind} samples, got {len(rows)}. Pass more.")
+        if self.meta_sampling == "random":
+            return
         if own := sorted(name for name in DRAWS if name in self._net_params):
             raise ValueError(f"meta_sampling='stratified' cannot be combined with {own}: both control sampling.")
         if missing := classes_without_clean_rows(run):

@@ -1,14 +1,12 @@
 """Meta-Weight-Net: learn sample weights as a function of the loss, by a meta-gradient."""
 
 from __future__ import annotations
-import warnings
 from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from ..base._classifier import NoisyLabelClassifier
 from ..data._read import Samples
@@ -19,9 +17,6 @@ from ..labels._read import complete_codes
 from ..losses import WeightedLoss
 from ..nets import CleanBatches
 from ..updates import MetaGradient
-
-# largest weight of weights that collapsed to 0 (they start near 1/2): a choice, not measured
-_COLLAPSED = 1e-2
 
 
 class MWNetClassifier(NoisyLabelClassifier):
@@ -101,8 +96,6 @@ class MWNetClassifier(NoisyLabelClassifier):
             inner_lr=self.inner_lr,
         )
         self.net_ = run.train("meta_weight_net", loss=WeightedLoss, update=update)
-        if self._weights(self.net_.predict_proba(run.noisy), run.noisy.label).max() < _COLLAPSED:
-            warnings.warn("All sample weights went to zero. Use a smaller weight_lr.", stacklevel=3)
 
     def sample_weights(self, X: Samples, y_noisy: ArrayLike) -> NDArray:
         """Compute the weight V(loss) of each sample; it is low if the label is probably wrong.
@@ -124,11 +117,8 @@ class MWNetClassifier(NoisyLabelClassifier):
         ValueError
             If a label is not in `classes_`, or the number of labels is not n_samples.
         """
-        check_is_fitted(self, "net_")
         proba = self.predict_proba(X)
-        return self._weights(proba, complete_codes(y_noisy, self.classes_, len(proba)))
-
-    def _weights(self, proba: NDArray, codes: NDArray) -> NDArray:
+        codes = complete_codes(y_noisy, self.classes_, len(proba))
         loss: WeightedLoss = self.net_.criterion_
         p = torch.as_tensor(proba[np.arange(len(codes)), codes], device=next(loss.parameters()).device)
         with torch.no_grad():

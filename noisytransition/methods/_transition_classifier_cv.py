@@ -12,14 +12,14 @@ from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, _safe_indexing, check_random_state, get_tags, indexable
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples, check_is_fitted, has_fit_parameter
 
 from ..base._classifier import NoisyLabelClassifier
 from ..base._noise_model_mixin import NoiseModelMixin
 from ..data._read import HOW_TO_PASS, separate_samples
-from ..fitting._checks import COUNT
+from ..fitting._checks import CONSTRAINTS
 from ..fitting._cross_fitting import fold_of_rows
 from ..labels._pandas import warn_of_order
 from ..labels._read import Labels, SeparateLabels, labels_of_fit
@@ -31,8 +31,6 @@ from ..likelihood._shrinkage import Prior, check_prior
 from ..noise_model._model import LabelNoiseModel
 from ..transition._checks import check_probabilities
 from ..transition._estimation import finite_log
-
-_NO_PROBA = "{0} has no predict_proba. Pass a classifier or parameters with it, or CalibratedClassifierCV({0}(...))."
 
 #: training label of each sample, -1 for none, and weights
 _Target = tuple[NDArray[np.intp], NDArray[np.float64]]
@@ -111,12 +109,9 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
     __metadata_request__fit = dict.fromkeys(("y_verified", "meta", "X_meta", "y_meta", "y_meta_noisy", "sources"), True)
     __metadata_request__score = {"y_verified": True}  # noqa: RUF012
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS | {
         "estimator": [HasMethods("fit")],
         "cv": [Interval(Integral, 2, None, closed="left")],
-        "meta_sampling": [StrOptions({"random", "stratified"})],
-        "n_jobs": [COUNT, Interval(Integral, None, -1, closed="right"), None],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -181,7 +176,8 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         self._forget()
         self._validate_params()
         if not any(hasattr(of, "predict_proba") for of in (self.estimator, type(self.estimator))):
-            raise ValueError(_NO_PROBA.format(type(self.estimator).__name__))
+            name = type(self.estimator).__name__
+            raise ValueError(f"{name} has no predict_proba. Wrap it, for example in CalibratedClassifierCV.")
         X_meta, y_meta = separate_samples(meta, X_meta, y_meta, y_meta_noisy)
         rows = self._read(X, y, y_verified, (X_meta, y_meta, y_meta_noisy), sample_weight, sources)
         self._keep(rows, self._rounds(rows))
@@ -360,8 +356,6 @@ def _weight_name(estimator: Any) -> str | None:
 
 def _proba(fitted: Any, X: Any, classes: NDArray) -> NDArray[np.float64]:
     """Predict probabilities of all classes, 0 for classes that the estimator was not fitted on."""
-    if not hasattr(fitted, "predict_proba"):  # with some parameters, e.g. SVC(probability=False)
-        raise ValueError(_NO_PROBA.format(type(fitted).__name__))
     found = check_probabilities(fitted.predict_proba(X), len(fitted.classes_))
     proba = np.zeros((len(found), len(classes)))
     proba[:, np.searchsorted(classes, fitted.classes_)] = found

@@ -67,7 +67,7 @@ ROWS = [
     ("a Dataset of text", Samples(["a word"] * 60), "is a str"),
     ("a Dataset of dicts", Samples([{"x": 1}] * 60), "have the shape|unexpected keyword argument"),
     ("a Dataset of None", Samples([None] * 60), "is a NoneType"),
-    ("a Dataset of ragged samples", Samples(RAGGED), "shapes"),
+    ("a Dataset of ragged samples", Samples(RAGGED), "equal size"),
     ("a Dataset of another length", TensorDataset(torch.zeros(50, 4)), "60 labels for 50 samples|50"),
 ]
 CLEAN_ROWS = [

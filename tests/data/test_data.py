@@ -17,7 +17,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_wine
 from sklearn.model_selection import GridSearchCV, cross_val_predict
 from torch import nn
-from torch.utils.data import Subset, TensorDataset
+from torch.utils.data import TensorDataset
 from training import assert_same, fit, no_training, refused
 
 from noisytransition import (
@@ -172,16 +172,6 @@ def test_other_shares_bring_none(shares, per_class):
 
 
 # ---------------------------------------------------------------------------- scale
-LINEAR = {"module": nn.Linear, "module__in_features": 13, "module__out_features": 3}
-
-
-@pytest.mark.parametrize("form", [np.asarray, csr_array])
-def test_columns_that_are_not_scaled_are_warned_of_for_a_network_of_one_s_own(form):
-    X, y = load_wine(return_X_y=True)
-    assert "Values of X are large" in told(CrossEntropyClassifier(**LINEAR), form(X), y)[0]
-    assert not told(CrossEntropyClassifier(**LINEAR), form(X / X.max(axis=0)), y)
-
-
 @pytest.mark.parametrize("module", ["mlp", "linear"])
 @pytest.mark.parametrize("form", [np.asarray, csr_array, lambda X: TensorDataset(torch.tensor(X))])
 def test_built_in_networks_scale_the_columns(form, module):
@@ -189,25 +179,6 @@ def test_built_in_networks_scale_the_columns(form, module):
     clf = CrossEntropyClassifier(module, max_epochs=60, random_state=0)
     assert not told(clf, form(X), y)
     assert clf.fit(form(X), y).score(form(X), y) > 0.95
-
-
-class AnyOutput(nn.Module):
-    """Takes images and tokens of any kind."""
-
-    def __init__(self):
-        super().__init__()
-        self.linear = nn.Linear(1, 3)
-
-    def forward(self, X):
-        return self.linear(X.flatten(1).float().mean(dim=1, keepdim=True))
-
-
-@pytest.mark.parametrize("form", [np.asarray, lambda X: TensorDataset(torch.tensor(X)), Subset])
-@pytest.mark.parametrize(("dtype", "shape"), [("uint8", (3, 4, 4)), ("int64", (7,)), ("bool", (7,))])
-def test_images_and_tokens_for_a_module_of_the_user_s_are_not_warned_of(dtype, shape, form):
-    X = np.random.default_rng(0).integers(256, size=(30, *shape)).astype(dtype)
-    rows = Subset(TensorDataset(torch.tensor(X)), range(30)) if form is Subset else form(X)
-    assert not told(CrossEntropyClassifier(AnyOutput), rows, np.arange(30) % 3)
 
 
 # ---------------------------------------------------------------------------- modules and parameters

@@ -95,12 +95,6 @@ def test_flipped_rows_end_with_smaller_weights():
     assert clf.score(X, y) > 0.95
 
 
-def test_weights_that_vanish_are_warned_of(blobs, constant):
-    constant(-100.0)
-    with pytest.warns(UserWarning, match="went to zero"):
-        fit(blobs, optimizer=torch.optim.SGD)
-
-
 def test_unknown_labels_are_refused(blobs):
     with pytest.raises(ValueError, match="not among classes"):
         fit(blobs).sample_weights(blobs[0][:1], [7])
