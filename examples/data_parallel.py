@@ -26,7 +26,7 @@ from torch import Tensor, nn
 from torch.autograd import Function
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from noisytransition.fitting._run import RUN_CLASS, Run
+from noisytransition.fitting._run import RUN_CLASS, Named, Run
 from noisytransition.meta_gradient._forward_pass import called_with, each_part, first_part, logits_of, places_of
 from noisytransition.nets import DatasetRows, NoisyLabelNet, Rows
 from noisytransition.persistence._fit_state import FitState
@@ -106,8 +106,8 @@ class _Together(Run):
         opened.writes = dist.get_rank() == 0
         self.state, self.seed = opened, opened.seed
 
-    def _callbacks(self, stage: str, callbacks: list[tuple[str, Callback]]) -> list[tuple[str, Callback]]:
-        return super()._callbacks(stage, [*callbacks, ("in_step", _InStep())])
+    def _callbacks(self, stage: str, users: Named, own: Named) -> Named:
+        return super()._callbacks(stage, users, [*own, ("in_step", _InStep())])
 
     def _train(self, stage: str, net: NoisyLabelNet, rows: Rows) -> None:
         """Train a net from the initial weights of the first process."""

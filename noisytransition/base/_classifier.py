@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from skorch.history import History
 from torch import nn
 
-from ..data._read import HOW_TO_PASS, Samples, SeparateSamples, read_rows, rows_to_score, validate_rows
+from ..data._read import HOW_TO_PASS, FitData, Samples, SeparateSamples, read_rows, rows_to_score, validate_rows
 from ..data._warnings import warn_of_equal_shares
 from ..fitting._checks import CONSTRAINTS, check_device, check_module, named_callbacks
 from ..fitting._describe import describe_fit
@@ -219,16 +219,9 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         try:
             self._validate_params()
             check_module(self.module, [name for name in self._net_params if name.startswith("module__")])
-            if self.device is not None:
-                check_device(self.device)
+            check_device(self.device)
             data = read_rows(self, X, y, y_verified, meta, X_meta, y_meta, y_meta_noisy, sample_weight, sources)
-            if data.sources is not None and not self._takes_sources:
-                raise ValueError(
-                    f"{type(self).__name__} accepts labels of one source, but got {data.sources.names.tolist()[:3]}. "
-                    "Pass one column of labels and a column 'verified', or use EMTransitionClassifier."
-                )
-            if self._needs_clean_data and not len(data.clean):
-                raise ValueError(f"{type(self).__name__} needs clean data, got none. {HOW_TO_PASS}")
+            self._check_labels(data)
             # before random_state changes
             fingerprint = {} if state is None else describe_fit(self, data.noisy, data.clean, data.sources)
             run = RUN_CLASS.get()(
@@ -242,8 +235,6 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
                 bar=type(self).__name__ if self.verbose == 1 else None,
             )
             self._check_data(run)
-            if self._needs_clean_data and not self._corrects_class_prior:
-                warn_of_equal_shares(data.noisy.label, data.clean.label, data.classes)
             with torch_as_it_was():
                 if state is not None:
                     run.save_in(state, fingerprint)
@@ -258,6 +249,18 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
     @abstractmethod
     def _fit(self, run: Run) -> None:
         """Train each stage with `run.train` and set `net_`."""
+
+    def _check_labels(self, data: FitData) -> None:
+        """Raise without clean data, if the method needs it, and for several sources; warn of stratified samples."""
+        if data.sources is not None and not self._takes_sources:
+            raise ValueError(
+                f"{type(self).__name__} accepts labels of one source, but got {data.sources.names.tolist()[:3]}. "
+                "Pass one column of labels and a column 'verified', or use EMTransitionClassifier."
+            )
+        if self._needs_clean_data and not len(data.clean):
+            raise ValueError(f"{type(self).__name__} needs clean data, got none. {HOW_TO_PASS}")
+        if self._needs_clean_data and not self._corrects_class_prior:
+            warn_of_equal_shares(data.noisy.label, data.clean.label, data.classes)
 
     def _check_data(self, run: Run) -> None:
         """Raise for data that do not match the parameters."""

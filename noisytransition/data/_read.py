@@ -222,16 +222,16 @@ def rows_to_score(
     labels = read_labels(columns, _num_samples(X), complete=False, minus_one_is_label=is_label)
     if not len(labels.clean):
         raise ValueError("no sample is verified, but scores need verified samples. Use cv=TrustedKFold(...).")
-    rows = np.flatnonzero(labels.is_clean)
-    true = labels.classes[labels.clean]
     if sample_weight is not None:
-        sample_weight = _safe_indexing(sample_weight, rows)
+        sample_weight = _safe_indexing(sample_weight, labels.is_clean)
     of_draw = _weights_to_score(classifier, labels)
     if np.ptp(of_draw):
         sample_weight = of_draw if sample_weight is None else sample_weight * of_draw
-    if not labels.is_clean.all():
-        X = Subset(X, rows.tolist()) if isinstance(X, Dataset) else _safe_indexing(X, rows)
-    return X, true, sample_weight
+    if isinstance(X, Dataset):
+        X = Subset(X, np.flatnonzero(labels.is_clean).tolist())
+    else:
+        X = _safe_indexing(X, labels.is_clean)
+    return X, labels.classes[labels.clean], sample_weight
 
 
 def _weights_to_score(classifier: Any, labels: Labels) -> NDArray[np.float64]:

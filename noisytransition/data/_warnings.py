@@ -59,5 +59,5 @@ def warn_of_equal_shares(noisy: NDArray[np.int64], clean: NDArray[np.int64], cla
         f"There are {of_clean[0]} clean samples of each class, but {of_noisy[most]:,} noisy labels {names[most]!r} and "
         f"{of_noisy[least]:,} {names[least]!r}. Stratified clean samples bias T and the probabilities: draw them at "
         "random or use EMTransitionClassifier(meta_sampling='stratified').",
-        stacklevel=3,
+        stacklevel=4,
     )

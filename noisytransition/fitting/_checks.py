@@ -1,7 +1,7 @@
 """Validate parameters and callbacks before any training."""
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any
 
@@ -96,8 +96,7 @@ def named_callbacks(callbacks: Callbacks, net_params: Mapping[str, Any]) -> list
 
     Raise for invalid callbacks, settings of unknown callbacks, and scores without a `train_split`.
     """
-    is_list = isinstance(callbacks, Sequence) and not isinstance(callbacks, str)
-    if not (callbacks is None or (is_list and all(map(_is_callback, callbacks)))):
+    if not (isinstance(callbacks, list | tuple | None) and all(map(_is_callback, callbacks or ()))):
         raise TypeError(f"callbacks={callbacks!r}; pass a list of skorch callbacks or pairs (name, callback).")
     settings = {name: value for name, value in net_params.items() if name.startswith("callbacks__")}
     copies = [(cb[0], copy.copy(cb[1])) if isinstance(cb, tuple | list) else copy.copy(cb) for cb in callbacks or ()]
@@ -108,14 +107,20 @@ def named_callbacks(callbacks: Callbacks, net_params: Mapping[str, Any]) -> list
         if setting.split("__")[1] not in known:
             raise ValueError(f"{setting!r} sets no callback of yours or of skorch. Valid names are {sorted(known)}.")
     named = [(name, callback) for name, callback in net.callbacks_ if name not in of_skorch]
-    for _, callback in named:
-        is_score = isinstance(callback, EpochScoring | BatchScoring) and not callback.on_train
-        if net_params.get("train_split") is None and (is_score or getattr(callback, "monitor", None) in _HELD_OUT):
-            raise ValueError(
-                f"{type(callback).__name__} needs scores on held-out samples, but there are none. Use "
-                "train_split=skorch.dataset.ValidSplit(10), monitor='train_loss' or on_train=True."
-            )
+    if net_params.get("train_split") is None:
+        for _, callback in named:
+            _check_scores(callback)
     return named
+
+
+def _check_scores(callback: Callback) -> None:
+    """Raise if a callback needs scores on held-out samples."""
+    is_score = isinstance(callback, EpochScoring | BatchScoring) and not callback.on_train
+    if is_score or getattr(callback, "monitor", None) in _HELD_OUT:
+        raise ValueError(
+            f"{type(callback).__name__} needs scores on held-out samples, but there are none. Use "
+            "train_split=skorch.dataset.ValidSplit(10), monitor='train_loss' or on_train=True."
+        )
 
 
 def _is_callback(given: Any) -> bool:

@@ -89,23 +89,20 @@ def cross_fit(
     Without `cv`, one training holds out a third of the noisy and half of the clean samples. The second result has the
     posteriors of the clean samples by the fine-tuned networks; None if one of them diverges.
     """
-    epochs = sorted({ceil(run.params["max_epochs"] * k / _N_CANDIDATES) for k in range(1, _N_CANDIDATES + 1)})
-    folds = _draw_folds(run, cv)
+    epochs = np.unique(-(-run.params["max_epochs"] * np.arange(1, _N_CANDIDATES + 1) // _N_CANDIDATES)).tolist()
+    noisy, clean = _draw_folds(run, cv)
     tasks = {
         f"fold_{k}": partial(_train_without, loss=loss, fold=fold, epochs=epochs, fine_tuning=fine_tuning)
-        for k, fold in enumerate(folds)
+        for k, fold in enumerate(zip(noisy, clean, strict=True))
     }
-    candidates, fine_tuned = zip(*run.train_parts(tasks, n_jobs), strict=True)
-    noisy, clean = (np.concatenate(positions) for positions in zip(*folds, strict=True))
-    of_noisy = np.argsort(noisy)
-    of_clean = np.argsort(clean)
-    joined = []
-    for n, *of_folds in zip(epochs, *candidates, strict=True):
-        proba, proba_meta = (np.concatenate(parts) for parts in zip(*of_folds, strict=True))
-        joined.append(Candidate(n, proba[of_noisy], proba_meta[of_clean]))
-    held_out = _held_out(run, joined, noisy[of_noisy], clean[of_clean])
-    is_tuned = all(proba is not None for proba in fine_tuned)
-    return held_out, np.concatenate(fine_tuned)[of_clean] if is_tuned else None
+    posteriors, fine_tuned = zip(*run.train_parts(tasks, n_jobs), strict=True)
+    held_out = _held_out(run, noisy, clean, epochs, posteriors)
+    return held_out, None if any(proba is None for proba in fine_tuned) else _in_order(fine_tuned, clean)
+
+
+def _in_order(of_folds: Sequence[NDArray], positions: Sequence[NDArray]) -> NDArray:
+    """Join the values of the samples of all folds, in the order of their positions."""
+    return np.concatenate(of_folds)[np.argsort(np.concatenate(positions))]
 
 
 def _train_without(
@@ -142,32 +139,42 @@ def _count_update(run: Run, n_noisy: int) -> PosteriorCounts:
     return PosteriorCounts(rate, burn_in=int(_BURN_IN * run.params["max_epochs"] * n_noisy / size))
 
 
-def _held_out(run: Run, candidates: Sequence[Candidate], noisy: NDArray, clean: NDArray) -> HeldOut:
-    """Add the labels of the held-out samples, at these positions, to their posteriors."""
+def _held_out(run: Run, noisy: list[NDArray], clean: list[NDArray], epochs: list[int], posteriors: Any) -> HeldOut:
+    """Join the posteriors of all folds, after each number of epochs, and add the labels, in sample order.
+
+    `noisy` and `clean` have the positions of the samples of each fold.
+    """
+    candidates = []
+    for n, *of_folds in zip(epochs, *posteriors, strict=True):
+        of_noisy, of_clean = zip(*of_folds, strict=True)
+        candidates.append(Candidate(n, _in_order(of_noisy, noisy), _in_order(of_clean, clean)))
+    kept_noisy = _in_order(noisy, noisy)
+    kept_clean = _in_order(clean, clean)
     noisy_of_clean = run.clean.columns.get("noisy_label", np.full(len(run.clean), -1))
     is_pair = noisy_of_clean >= 0
     return HeldOut(
         candidates=candidates,
-        noisy=run.noisy.label[noisy],
-        clean=run.clean.label[clean],
-        noisy_of_clean=noisy_of_clean[clean],
+        noisy=run.noisy.label[kept_noisy],
+        clean=run.clean.label[kept_clean],
+        noisy_of_clean=noisy_of_clean[kept_clean],
         pairs=pair_counts(run.clean.label[is_pair], noisy_of_clean[is_pair], len(run.classes)),
         n_clean=np.bincount(run.clean.label, minlength=len(run.classes)),
         n_noisy=len(run.noisy),
-        rows=run.noisy.positions[noisy],
-        rows_of_clean=np.full(len(clean), -1) if run.clean.index is None else run.clean.index[clean],
+        rows=run.noisy.positions[kept_noisy],
+        rows_of_clean=np.full(len(kept_clean), -1) if run.clean.index is None else run.clean.index[kept_clean],
         sources=run.sources,
-        drawn=run.clean.take(clean).columns.get("drawn"),
+        drawn=run.clean.take(kept_clean).columns.get("drawn"),
     )
 
 
-def _draw_folds(run: Run, cv: int | None) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+def _draw_folds(run: Run, cv: int | None) -> tuple[list[NDArray[np.intp]], list[NDArray[np.intp]]]:
     """Draw the positions of noisy and clean samples of each fold; without `cv`, of a single held-out set."""
     random = np.random.default_rng(run.seed)
-    noisy, clean = (
-        fold_of_rows(of.label, n, random) for of, n in zip((run.noisy, run.clean), n_folds(cv), strict=True)
-    )
-    return [(np.flatnonzero(noisy == k), np.flatnonzero(clean == k)) for k in range(cv or 1)]
+    n_noisy, n_clean = n_folds(cv)
+    noisy = fold_of_rows(run.noisy.label, n_noisy, random)
+    clean = fold_of_rows(run.clean.label, n_clean, random)
+    folds = range(cv or 1)
+    return [np.flatnonzero(noisy == k) for k in folds], [np.flatnonzero(clean == k) for k in folds]
 
 
 def fold_of_rows(y: NDArray, n: int, random: np.random.Generator) -> NDArray[np.intp]:

@@ -25,6 +25,7 @@ from ..updates import Update
 from ._parameters import net_params_of, params_of_fit
 from ._progress import ShowProgress, progress_bar
 
+Named = Sequence[tuple[str, Callback]]
 Result = TypeVar("Result")
 
 
@@ -85,7 +86,7 @@ class Run:
         validation_fraction: float = 0.0,
         module: nn.Module | None = None,
         net: type[NoisyLabelNet] = NoisyLabelNet,
-        callbacks: Sequence[tuple[str, Callback]] = (),
+        callbacks: Named = (),
         **net_params: Any,
     ) -> NoisyLabelNet:
         """Train one net.
@@ -123,15 +124,14 @@ class Run:
         net_params = net_params_of(params, module, net_params)
         if validation_fraction and net_params.get("train_split") is None:  # the same samples in each stage
             net_params["train_split"] = ValidSplit(validation_fraction, random_state=self.seed)
-        if groups := [*(update.param_groups if update else ()), *net_params.get("optimizer__param_groups", ())]:
-            net_params["optimizer__param_groups"] = groups
+        if update is not None:
+            groups = net_params.get("optimizer__param_groups", ())
+            net_params["optimizer__param_groups"] = [*update.param_groups, *groups]
         if any(getattr(callback, "load_best", False) for _, callback in params["callbacks"]):
             select = Selection()  # restores the loss of the selected epoch
         elif select is not None and select.needs_validation and net_params.get("train_split") is None:
             select = None
-        # shallow copies: the stages share a writer or list of the user's callback
-        users = [(name, copy.copy(callback)) for name, callback in params["callbacks"]]
-        callbacks = self._callbacks(stage, [*users, *callbacks])
+        callbacks = self._callbacks(stage, params["callbacks"], callbacks)
         trained = net(**net_params, criterion=loss, update=update, select=select, callbacks=callbacks)
         trained.begin(rows, self.classes, self.seed)
         self._train(stage, trained, rows)
@@ -155,8 +155,12 @@ class Run:
         if self.state is not None:
             self.state.save(stage, net, complete=True)
 
-    def _callbacks(self, stage: str, callbacks: list[tuple[str, Callback]]) -> list[tuple[str, Callback]]:
-        """Add the loss of the clean samples before, and progress and saving after the other callbacks."""
+    def _callbacks(self, stage: str, users: Named, own: Named) -> Named:
+        """Order the callbacks: loss of the clean samples, the user's, the method's, progress, saving.
+
+        The user's callbacks are copied shallowly: stages share attributes such as a writer or list.
+        """
+        callbacks = [*((name, copy.copy(callback)) for name, callback in users), *own]
         if self.watch and len(self.clean):
             callbacks.insert(0, ("valid_clean_loss", CleanLoss(self.clean)))
         if self.bar:

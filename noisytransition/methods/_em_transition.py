@@ -181,11 +181,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         # a fine-tuned network would forget a class without clean samples
         fine_tuning = self.fine_tune and len(run.clean) >= _LEAST_CLEAN_ROWS and not classes_without_clean_rows(run)
         held_out, fine_tuned = cross_fit(run, loss, cv=self.cv, n_jobs=self.n_jobs, fine_tuning=fine_tuning)
-        prior = in_class_order(self.transition_prior, run.classes)  # an array, which can be saved
-        model = LabelNoiseModel(prior=prior, meta_sampling=self.meta_sampling)
-        model.fit_candidates(held_out, run.classes, start, show=run.progress("transition matrix"))
-        self._keep(model, held_out, start)
-
+        model = self._fit_noise_model(run, held_out, start)
         counts = np.maximum(model.transition_counts_ - held_out.scaled_pairs, 0)  # without the verified samples
         T = normalise_rows(counts + _SMALLEST_COUNT * model.transition_matrix_)
         chosen = select_epochs(held_out, model.best_candidate_, T)
@@ -235,8 +231,11 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         warn_of_reasons(reasons, stacklevel=5)
         self.diagnostics_ |= reasons
 
-    def _keep(self, model: LabelNoiseModel, held_out: HeldOut, start: NDArray) -> None:
-        """Set the fitted attributes of T and warn of its diagnostics."""
+    def _fit_noise_model(self, run: Run, held_out: HeldOut, start: NDArray) -> LabelNoiseModel:
+        """Estimate T, set its fitted attributes and warn of its diagnostics."""
+        prior = in_class_order(self.transition_prior, run.classes)  # an array, which can be saved
+        model = LabelNoiseModel(prior=prior, meta_sampling=self.meta_sampling)
+        model.fit_candidates(held_out, run.classes, start, show=run.progress("transition matrix"))
         self.noise_model_ = model
         self.diagnostics_ = model.diagnostics_
         self.transition_init_ = start
@@ -247,6 +246,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
             best = held_out.candidates[model.best_candidate_]
             self.oof_proba_ = model.calibrate(held_out.in_order(best.proba, best.proba_meta)).astype(np.float32)
         warn_of_reasons(self.diagnostics_, stacklevel=5)
+        return model
 
     # ---- checks
     def _check_data(self, run: Run) -> None:

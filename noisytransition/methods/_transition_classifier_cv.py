@@ -225,8 +225,9 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         for i, of_fold in enumerate(Parallel(self.n_jobs)(tasks)):
             proba[folds == i] = of_fold
         of_noisy, of_clean = np.split(proba, [len(labels.noisy)])
-        candidate = Candidate(0, of_noisy, of_clean)
-        held_out = one_candidate(candidate, labels.noisy, labels.clean, labels.noisy_of_clean, labels.positions)
+        held_out = one_candidate(
+            Candidate(0, of_noisy, of_clean), labels.noisy, labels.clean, labels.noisy_of_clean, labels.positions
+        )
         held_out = held_out._replace(sources=labels.by_source, drawn=labels.drawn)
         out = folds[len(labels.noisy) :]
         models = [self._noise_model(held_out.without(out == i), labels.classes) for i in range(self.cv)]
