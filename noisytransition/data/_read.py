@@ -131,7 +131,7 @@ def separate_samples(meta: object, X_meta: object, y_meta: object, y_meta_noisy:
 # ---------------------------------------------------------------------------- rows
 def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool, name: str = "X") -> Rows:
     """Validate X: an array of at least 2 dimensions, a sparse matrix, several parts, or a torch Dataset."""
-    if isinstance(X, Dataset):
+    if _is_dataset(X):
         _check_dataset(X, name)
         return as_rows(X)
     if isinstance(X, Mapping) and not issparse(X):  # a DOK matrix is a Mapping too
@@ -139,12 +139,7 @@ def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool, name: str = 
     refuse_masked(X, name)
     if not issparse(X) and getattr(X, "ndim", isinstance(X, list)) == 1 and isinstance(next(iter(X), None), str):
         raise ValueError(f"{name} contains texts. Convert them to numbers, e.g. make_pipeline(TfidfVectorizer(), clf).")
-    if _are_samples(X):
-        if has_parts(separated(X[0])[0]):
-            _check_dataset(X, name)
-            return as_rows(X)
-        X = [sample[0] for sample in X]
-    elif issparse(X) and X.ndim == 2:
+    if issparse(X) and X.ndim == 2:
         X = canonical(X)
     try:
         values = validate_data(estimator, X, reset=reset, dtype="numeric", allow_nd=True, accept_sparse="csr")
@@ -154,15 +149,12 @@ def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool, name: str = 
 
 
 def _is_dataset(X: Any) -> bool:
-    """Whether X is a Dataset, or a list of its samples."""
-    return isinstance(X, Dataset) or _are_samples(X)
+    """Whether X is a Dataset, or a list of its samples, as made by scikit-learn's cross-validation.
 
-
-def _are_samples(X: Any) -> bool:
-    """Whether X is a list of samples of a Dataset, as made by scikit-learn's cross-validation.
-
-    Rows of numbers, or of arrays of one shape, are not, except tuples as in a TensorDataset.
+    Rows of numbers, or of arrays of one shape, are no samples, except tuples as in a TensorDataset.
     """
+    if isinstance(X, Dataset):
+        return True
     sample = X[0] if isinstance(X, list) and X else None
     if isinstance(sample, Mapping):
         return True
