@@ -38,7 +38,6 @@ __all__ = [
     "load",
     "make_transition_scorer",
     "make_verified_scorer",
-    "plot_transition_history",
     "sampling_limit",
     "transition_error",
 ]

@@ -1,7 +1,8 @@
 """Model selection with noisy labels: cross-validation and scoring on verified samples, and a scorer of T."""
 
 from __future__ import annotations
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,14 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import check_scoring, get_scorer
 from sklearn.model_selection import BaseCrossValidator, StratifiedKFold
 from sklearn.utils.metadata_routing import MetadataRequest
-from sklearn.utils.validation import _num_samples
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from .data._read import rows_to_score
 from .labels._columns import VERIFIED, split_columns
 from .labels._pandas import in_class_order
 from .labels._read import read_labels
 from .transition import transition_error
-from .transition._checks import check_count, check_transition_matrix
+from .transition._checks import check_transition_matrix
 
 
 class TrustedKFold(BaseCrossValidator):
@@ -95,13 +96,10 @@ class TrustedKFold(BaseCrossValidator):
                 "TrustedKFold takes no groups and requires verified labels. Pass y as a data frame with a column "
                 f"{VERIFIED!r}, or pass y_verified after sklearn.set_config(enable_metadata_routing=True)."
             )
-        check_count(self.n_splits, 2, "n_splits")
+        folds = StratifiedKFold(self.n_splits, shuffle=self.shuffle, random_state=self.random_state)
         labels = read_labels(columns, _num_samples(columns.verified), complete=False)
         verified = np.flatnonzero(labels.is_clean)
         others = np.flatnonzero(~labels.is_clean)
-        if len(verified) < self.n_splits:
-            raise ValueError(f"n_splits={self.n_splits}, but {len(verified)} samples are verified. Use fewer folds.")
-        folds = StratifiedKFold(self.n_splits, shuffle=self.shuffle, random_state=self.random_state)
         for train, test in folds.split(verified, labels.clean):
             # `learning_curve` takes the first indices, so mix verified and other samples in proportion
             place = np.concatenate([(np.arange(n) + 0.5) / n for n in (len(train), len(others))])
@@ -155,27 +153,12 @@ def make_verified_scorer(scoring: Any) -> _VerifiedScorer:
     return _VerifiedScorer(scoring)
 
 
-class _TransitionScorer:
-    """Scorer of T; a class, because worker processes cannot unpickle a closure."""
-
-    def __init__(self, T_true: Any) -> None:
-        self.T_true = T_true
-
-    def __call__(self, estimator: object, X: object = None, y: object = None, **kwargs: Any) -> float:
-        fitted = inner_classifier(estimator)
-        if not hasattr(fitted, "transition_matrix_"):
-            raise ValueError(
-                f"{type(fitted).__name__} has no transition_matrix_. Pass a fitted classifier that estimates T, or a "
-                "Pipeline or search of such a classifier."
-            )
-        T = in_class_order(self.T_true, getattr(fitted, "classes_", None))
-        return -transition_error(T, fitted.transition_matrix_)
-
-    def __repr__(self) -> str:
-        return f"make_transition_scorer(<{len(self.T_true)} classes>)"
+def _transition_score(T_true: Any, estimator: object, X: object = None, y: object = None, **kwargs: Any) -> float:
+    fitted = classifier_with_transition(estimator)
+    return -transition_error(in_class_order(T_true, getattr(fitted, "classes_", None)), fitted.transition_matrix_)
 
 
-def make_transition_scorer(T_true: ArrayLike) -> _TransitionScorer:
+def make_transition_scorer(T_true: ArrayLike) -> Callable[..., float]:
     """Make a scorer that returns the negative `transition_error` of a fitted classifier.
 
     Parameters
@@ -198,7 +181,7 @@ def make_transition_scorer(T_true: ArrayLike) -> _TransitionScorer:
     -0.4
     """
     T = check_transition_matrix(T_true, name="T_true")
-    return _TransitionScorer(T_true if hasattr(T_true, "columns") else T)
+    return partial(_transition_score, T_true if hasattr(T_true, "columns") else T)
 
 
 def inner_classifier(estimator: object) -> Any:
@@ -210,3 +193,16 @@ def inner_classifier(estimator: object) -> Any:
             estimator = estimator.best_estimator_
         else:
             return estimator
+
+
+def classifier_with_transition(estimator: object) -> Any:
+    """Fitted classifier with T in (nested) Pipelines and searches."""
+    estimator = inner_classifier(estimator)
+    if hasattr(estimator, "fit"):
+        check_is_fitted(estimator)
+    if not hasattr(estimator, "transition_matrix_"):
+        raise ValueError(
+            f"{type(estimator).__name__} has no transition_matrix_. Pass a fitted classifier that estimates T, or a "
+            "Pipeline or search of it."
+        )
+    return estimator

@@ -1,4 +1,4 @@
-"""Plots of T, and of its entries during training. They require matplotlib: ``pip install noisytransition[plot]``."""
+"""Plots of T. They require matplotlib: ``pip install noisytransition[plot]``."""
 
 from __future__ import annotations
 from collections.abc import Iterable, Sequence
@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .labels._arrays import as_floats
 from .labels._pandas import in_class_order
-from .model_selection import inner_classifier
-from .transition import transition_error
-from .transition._checks import check_count, check_transition_matrix
+from .model_selection import classifier_with_transition
+from .transition._checks import check_transition_matrix
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,13 +17,12 @@ if TYPE_CHECKING:
 
     Panels = Axes | Sequence[Axes] | NDArray
 
-__all__ = ["TransitionMatrixDisplay", "plot_transition_history"]
+__all__ = ["TransitionMatrixDisplay"]
 
 # largest numbers of classes with legible numbers, and with a label at each tick; not measured
 _MOST_NUMBERS, _MOST_TICKS = 15, 25
 # smallest colour range of the difference, so that rounding errors are not in full colour; not measured
 _MIN_RANGE = 0.01
-_PLAIN = {"parse_math": False}  # class names can have dollar signs
 
 
 class TransitionMatrixDisplay:
@@ -65,11 +62,15 @@ class TransitionMatrixDisplay:
         true_matrix: ArrayLike | None = None,
         display_labels: Iterable | None = None,
     ):
-        self.transition_matrix = _matrices(transition_matrix, "transition_matrix", ndim=2)
+        self.transition_matrix = check_transition_matrix(transition_matrix)
         n_classes = len(self.transition_matrix)
-        names = None if display_labels is None else list(display_labels)
-        self.true_matrix = _true_matrix(true_matrix, n_classes, names)
-        self.display_labels = _labels(names, n_classes)
+        names = list(range(n_classes) if display_labels is None else display_labels)
+        if len(names) != n_classes:
+            raise ValueError(f"display_labels has {len(names)} names; pass one label per class, {n_classes}.")
+        self.display_labels = [str(name) for name in names]
+        self.true_matrix: NDArray[np.float64] | None = None
+        if true_matrix is not None:
+            self.true_matrix = check_transition_matrix(in_class_order(true_matrix, names), n_classes, "true_matrix")
 
     @classmethod
     def from_estimator(
@@ -102,8 +103,9 @@ class TransitionMatrixDisplay:
         >>> TransitionMatrixDisplay.from_estimator(fitted).display_labels
         ['cat', 'dog']
         """
-        T, labels = _fitted(estimator, "transition_matrix_", display_labels)
-        return cls(T, true_matrix=true_matrix, display_labels=labels).plot(**plot_params)
+        fitted = classifier_with_transition(estimator)
+        labels = getattr(fitted, "classes_", None) if display_labels is None else display_labels
+        return cls(fitted.transition_matrix_, true_matrix=true_matrix, display_labels=labels).plot(**plot_params)
 
     def plot(
         self,
@@ -138,198 +140,72 @@ class TransitionMatrixDisplay:
 
         """
         panels = self._panels({"cmap": cmap, **(im_kw or {})})
-        n_classes = len(self.transition_matrix)
         learned = len(panels) // 2
-        side = float(np.clip(0.45 * n_classes, 2.5, 0.45 * _MOST_NUMBERS))
-        self.axes_ = _axes(ax, len(panels), (len(panels) * (side + 0.8) + 0.8, side + 1.2))
+        if include_values == "auto":
+            include_values = len(self.transition_matrix) <= _MOST_NUMBERS
+        self.axes_ = self._axes(len(panels), ax)
         self.ax_ = self.axes_[learned]
         self.figure_ = self.ax_.figure
-        if include_values == "auto":
-            include_values = n_classes <= _MOST_NUMBERS
-        for k, (axes, (title, matrix, kw)) in enumerate(zip(self.axes_, panels, strict=True)):
-            image = axes.imshow(matrix, **kw)
-            text = _write(axes, image, values_format) if include_values else None
-            axes.set(title=title, xlabel="noisy label", ylabel="true label")
-            axes.grid(visible=False)
-            _label_ticks(axes, self.display_labels)
-            if colorbar and k >= learned:  # the true and the learned panel have one scale
-                self.figure_.colorbar(image, cax=axes.inset_axes((1.04, 0, 0.05, 1)))
-            if ax is None:
-                axes.label_outer()
-            if k == learned:
-                self.im_, self.text_ = image, text
+        self.axes_[0].set_ylabel("true label")
+        images = [self._draw(axes, *panel) for axes, panel in zip(self.axes_, panels, strict=True)]
+        texts = [_write(image, values_format) if include_values else None for image in images]
+        self.im_ = images[learned]
+        self.text_ = texts[learned]
+        if colorbar:
+            for image in images[learned:]:  # the true and the learned panel have one scale
+                self.figure_.colorbar(image, cax=image.axes.inset_axes((1.04, 0, 0.05, 1)))
         return self
 
     def _panels(self, kw: dict[str, Any]) -> list[tuple[str, np.ndarray, dict[str, Any]]]:
         """Title, matrix and ``imshow`` keywords of each panel."""
         if "norm" not in kw:
             kw = {"vmin": 0.0, "vmax": 1.0, **kw}
-        T, truth = self.transition_matrix, self.true_matrix
-        if truth is None:
-            return [("", T, kw)]
-        limit = max(np.abs(T - truth).max(), _MIN_RANGE)
-        difference = {"cmap": "RdBu_r", "vmin": -limit, "vmax": limit}
-        return [("true", truth, kw), ("learned", T, kw), ("learned - true", T - truth, difference)]
+        if self.true_matrix is None:
+            return [("", self.transition_matrix, kw)]
+        difference = self.transition_matrix - self.true_matrix
+        limit = max(np.abs(difference).max(), _MIN_RANGE)
+        return [
+            ("true", self.true_matrix, kw),
+            ("learned", self.transition_matrix, kw),
+            ("learned - true", difference, {"cmap": "RdBu_r", "vmin": -limit, "vmax": limit}),
+        ]
+
+    def _axes(self, n_panels: int, given: Panels | None) -> np.ndarray:
+        """One Axes per panel, in a new figure unless given."""
+        if given is None:
+            from matplotlib import pyplot as plt
+
+            side = np.clip(0.45 * len(self.transition_matrix), 2.5, 0.45 * _MOST_NUMBERS)
+            size = (n_panels * (side + 0.8) + 0.8, side + 1.2)
+            return plt.subplots(1, n_panels, sharey=True, figsize=size, layout="compressed", squeeze=False)[1][0]
+        axes = np.ravel(np.asarray(given, dtype=object))
+        if len(axes) != n_panels:
+            raise ValueError(f"ax has {len(axes)} Axes for {n_panels} panels; pass one Axes per panel.")
+        return axes
+
+    def _draw(self, axes: Any, title: str, matrix: np.ndarray, kw: dict[str, Any]) -> Any:
+        """Draw a panel; label every k-th row and column, and rotate long names of columns."""
+        image = axes.imshow(matrix, **kw)
+        axes.set(title=title, xlabel="noisy label")
+        axes.grid(visible=False)
+        step = -(-len(matrix) // _MOST_TICKS)
+        shown = self.display_labels[::step]
+        rotated = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if max(map(len, shown)) > 3 else {}
+        # class names can have dollar signs
+        axes.set_yticks(range(0, len(matrix), step), labels=shown, parse_math=False)
+        axes.set_xticks(range(0, len(matrix), step), labels=shown, parse_math=False, **rotated)
+        return image
 
 
-def _write(axes: Axes, image: Any, values_format: str) -> np.ndarray:
+def _write(image: Any, values_format: str) -> np.ndarray:
     """Write the numbers that do not round to zero, black on light cells and white on dark cells."""
     matrix = np.asarray(image.get_array())
     light = image.to_rgba(matrix)[..., :3] @ [0.299, 0.587, 0.114] > 0.5
-    zeros = format(0.0, values_format), format(-0.0, values_format)
     texts = np.empty(light.shape, dtype=object)
     for i, j in np.ndindex(light.shape):
         number = format(matrix[i, j], values_format)
-        number = "" if number in zeros else number
+        if number in (format(0.0, values_format), format(-0.0, values_format)):
+            number = ""
         color = "black" if light[i, j] else "white"
-        texts[i, j] = axes.text(j, i, number, color=color, ha="center", va="center", fontsize="small")
+        texts[i, j] = image.axes.text(j, i, number, color=color, ha="center", va="center", fontsize="small")
     return texts
-
-
-def _label_ticks(axes: Any, labels: list[str]) -> None:
-    """Label every k-th row and column; rotate long names of columns."""
-    step = -(-len(labels) // _MOST_TICKS)
-    shown = labels[::step]
-    places = range(0, len(labels), step)
-    rotated = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if max(map(len, shown)) > 3 else {}
-    axes.set_yticks(places, labels=shown, **_PLAIN)
-    axes.set_xticks(places, labels=shown, **_PLAIN, **rotated)
-
-
-def plot_transition_history(
-    estimator_or_history: Any,
-    *,
-    true_matrix: ArrayLike | None = None,
-    ax: Panels | None = None,
-    top: int = 8,
-    display_labels: Iterable[Any] | None = None,
-) -> Any:
-    """Plot the largest off-diagonal entries of T over the epochs, or of the initial and final T.
-
-    With ``true_matrix``, dashed lines are the true values, and a panel on the left shows the error of T and of the
-    identity matrix (:func:`~noisytransition.transition_error`).
-
-    Parameters
-    ----------
-    estimator_or_history : estimator or array-like of shape (n_epochs + 1, n_classes, n_classes)
-        Fitted classifier with ``transition_history_`` (or a Pipeline or search of such a classifier), or the history:
-        the initial T, then T after each epoch.
-    true_matrix : array-like of shape (n_classes, n_classes), default=None
-        True T. A data frame with class names can have them in any order.
-    ax : matplotlib Axes, or two Axes with ``true_matrix``, default=None
-        Axes to plot in. None: a new figure.
-    top : int, default=8
-        Number of entries, ranked by the larger of their final and true values.
-    display_labels : array-like of shape (n_classes,), default=None
-        Class names. None: the classifier's ``classes_``, or 0 to n_classes - 1.
-
-    Returns
-    -------
-    matplotlib Axes, or ndarray of shape (2,) of Axes
-        Panel of the entries; with ``true_matrix``, the panels of the error and of the entries.
-
-    Examples
-    --------
-    >>> from noisytransition import plot_transition_history
-    >>> history = [[[1.0, 0.0], [0.0, 1.0]], [[0.8, 0.2], [0.1, 0.9]]]
-    >>> ax = plot_transition_history(history, display_labels=["cat", "dog"])
-    >>> [line.get_label() for line in ax.get_lines()]
-    ['cat → dog', 'dog → cat']
-    """
-    given = estimator_or_history
-    if hasattr(given, "fit") or hasattr(given, "transition_history_"):
-        given, display_labels = _fitted(given, "transition_history_", display_labels)
-    names = None if display_labels is None else list(display_labels)
-    history = _matrices(given, "transition history", ndim=3)
-    labels = _labels(names, history.shape[1])
-    truth = _true_matrix(true_matrix, history.shape[1], names)
-    entries = _largest_entries(history[-1] if truth is None else np.maximum(history[-1], truth), top)
-
-    panels = _axes(ax, *((1, (6.4, 4.0)) if truth is None else (2, (10.5, 4.0))))
-    if truth is not None:
-        _draw_error(panels[0], history, truth)
-    _draw_entries(panels[-1], history, truth, entries, labels)
-    for axes in panels:
-        axes.set(xlabel="epoch" if len(history) > 2 else "initial T (0), final T (1)", ylim=(0, None))
-        axes.xaxis.get_major_locator().set_params(integer=True)
-    return panels[0] if truth is None else panels
-
-
-def _largest_entries(size: np.ndarray, top: int) -> list[Any]:
-    """Indices of the largest off-diagonal entries, in descending order."""
-    entries = [(i, j) for i, j in np.ndindex(size.shape) if i != j]
-    return sorted(entries, key=lambda entry: -size[entry])[: check_count(top, 1, "top")]
-
-
-def _draw_error(axes: Axes, history: np.ndarray, truth: np.ndarray) -> None:
-    axes.plot([transition_error(truth, T) for T in history], label="learned")
-    identity = transition_error(truth, np.eye(len(truth)))
-    axes.axhline(identity, color="0.4", linestyle="--", linewidth=1, label="identity")
-    axes.set_ylabel("error of T")
-    axes.legend()
-
-
-def _draw_entries(axes: Axes, history: np.ndarray, truth: np.ndarray | None, entries: list, labels: list[str]) -> None:
-    for i, j in entries:
-        (line,) = axes.plot(history[:, i, j], label=f"{labels[i]} → {labels[j]}")
-        if truth is not None:
-            axes.axhline(truth[i, j], color=line.get_color(), linestyle="--", linewidth=0.8)
-    axes.set_ylabel("P(noisy label | true label)")
-    legend = axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0, title="true → noisy")
-    for text in legend.get_texts():
-        text.set(**_PLAIN)
-
-
-# ---------------------------------------------------------------------------- inputs
-def _fitted(estimator: object, attribute: str, labels: Iterable | None) -> tuple[Any, Any]:
-    """Fitted attribute of the classifier in a Pipeline or search, and its class names unless given."""
-    from sklearn.utils.validation import check_is_fitted
-
-    estimator = inner_classifier(estimator)
-    if hasattr(estimator, attribute):
-        return getattr(estimator, attribute), getattr(estimator, "classes_", None) if labels is None else labels
-    if hasattr(estimator, "fit"):
-        check_is_fitted(estimator)
-    valid = "a fitted classifier that estimates T, or a Pipeline or search of it; TransitionMatrixDisplay(T) plots T"
-    raise ValueError(f"{type(estimator).__name__} has no {attribute}. Pass {valid}.")
-
-
-def _matrices(given: ArrayLike, name: str, ndim: int) -> np.ndarray:
-    matrices = as_floats(given, name)
-    if matrices.ndim != ndim or matrices.shape[-1] != matrices.shape[-2] or not matrices.size:
-        valid = {2: "(n_classes, n_classes)", 3: "(n_epochs + 1, n_classes, n_classes)"}[ndim]
-        raise ValueError(f"{name} has shape {matrices.shape}. Pass probabilities of shape {valid}.")
-    for T in matrices.reshape(-1, *matrices.shape[-2:]):
-        check_transition_matrix(T, name=name)
-    return matrices
-
-
-def _true_matrix(given: ArrayLike | None, n_classes: int, names: Iterable[Any] | None) -> np.ndarray | None:
-    """True T, with a data frame in the order of the names."""
-    if given is None:
-        return None
-    truth = _matrices(in_class_order(given, names), "true_matrix", ndim=2)
-    if len(truth) != n_classes:
-        raise ValueError(f"true_matrix has {len(truth)} classes, the learned T {n_classes}. Pass the same classes.")
-    return truth
-
-
-def _labels(given: Iterable[Any] | None, n_classes: int) -> list[str]:
-    labels = [str(label) for label in (range(n_classes) if given is None else given)]
-    if len(labels) != n_classes:
-        raise ValueError(f"display_labels has {len(labels)} labels for {n_classes} classes. Pass one label per class.")
-    return labels
-
-
-def _axes(given: Panels | None, n_panels: int, size: tuple[float, float]) -> np.ndarray:
-    """One Axes per panel, in a new figure unless given."""
-    try:
-        from matplotlib import pyplot as plt
-    except ImportError as error:
-        raise ImportError("plots require matplotlib: pip install noisytransition[plot]") from error
-    if given is None:
-        return plt.subplots(1, n_panels, figsize=size, layout="compressed", squeeze=False)[1][0]
-    axes = np.ravel(np.asarray(given, dtype=object))
-    if len(axes) != n_panels:
-        raise ValueError(f"ax has {len(axes)} Axes for {n_panels} panels. Pass plt.subplots(1, {n_panels})[1] or None.")
-    return axes

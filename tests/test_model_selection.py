@@ -75,7 +75,7 @@ def test_folds_need_enough_verified_rows():
     for groups in (None, y):
         with pytest.raises(ValueError, match="'verified'"):
             next(TrustedKFold(2).split(y, y, groups))
-    with pytest.raises(ValueError, match="n_splits=2, but 1 samples are verified"):
+    with pytest.raises(ValueError, match="n_splits=2 greater than the number of samples: n_samples=1"):
         next(TrustedKFold(2).split(y, y, y_verified=[1, -1, -1, -1]))
 
 

@@ -1,6 +1,4 @@
-"""Plots of T: panels, labels, colours and numbers; its path; plots from estimators."""
-
-import sys
+"""Plots of T: panels, labels, colours and numbers; plots from estimators."""
 
 import numpy as np
 import pytest
@@ -11,8 +9,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from noisytransition.plotting import TransitionMatrixDisplay, plot_transition_history
-from noisytransition.transition import transition_error
+from noisytransition.plotting import TransitionMatrixDisplay
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -22,7 +19,6 @@ from matplotlib.colors import PowerNorm  # noqa: E402
 T_TRUE = np.array([[0.7, 0.3, 0.0], [0.0, 0.9, 0.1], [0.2, 0.0, 0.8]])
 T_LEARNED = np.array([[0.65, 0.348, 0.002], [0.004, 0.896, 0.1], [0.25, 0.05, 0.7]])
 NAMES = ["cat", "dog", "frog"]
-HISTORY = np.stack([(1 - w) * np.eye(3) + w * T_LEARNED for w in np.linspace(0, 1, 6)])
 
 
 @pytest.fixture(autouse=True)
@@ -101,7 +97,6 @@ def test_dollar_signs_in_names_are_text():
     display = drawn(T_LEARNED, display_labels=names)
     display.figure_.canvas.draw()
     assert [label.get_text() for label in display.ax_.get_yticklabels()] == names
-    plot_transition_history(HISTORY, display_labels=names).figure.canvas.draw()
 
 
 def test_a_frame_of_the_true_T_is_read_by_its_names():
@@ -110,38 +105,6 @@ def test_a_frame_of_the_true_T_is_read_by_its_names():
     frame = pd.DataFrame(T_TRUE, NAMES, NAMES).iloc[order, order]
     display = TransitionMatrixDisplay(T_LEARNED, true_matrix=frame, display_labels=(name for name in NAMES))
     np.testing.assert_array_equal(display.true_matrix, T_TRUE)
-    panels = plot_transition_history(LearnsT().fit(np.eye(3), NAMES), true_matrix=frame, top=1)
-    np.testing.assert_array_equal(panels[1].get_lines()[1].get_ydata(), T_TRUE[0, 1])
-
-
-# ---------------------------------------------------------------------------- the history
-def test_history_draws_the_largest_entries():
-    ax = plot_transition_history(HISTORY, top=2, display_labels=NAMES)
-    lines = ax.get_lines()
-    assert [line.get_label() for line in lines] == ["cat → dog", "frog → cat"]
-    np.testing.assert_array_equal(lines[0].get_ydata(), HISTORY[:, 0, 1])
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["cat → dog", "frog → cat"]
-
-
-def test_an_initial_and_a_final_T_are_no_epochs():
-    assert plot_transition_history(HISTORY).get_xlabel() == "epoch"
-    for history in (HISTORY[[0, -1]], HISTORY[:1]):
-        for ax in plot_transition_history(history, true_matrix=T_TRUE):
-            assert "epoch" not in ax.get_xlabel()
-
-
-def test_history_beside_the_truth():
-    truth = np.array([[0.5, 0.0, 0.5], [0, 1, 0], [0, 0, 1.0]])  # its largest entry was missed
-    axes = plt.subplots(1, 2)[1]
-    panels = plot_transition_history(HISTORY, true_matrix=truth, top=1, ax=axes)
-    assert list(panels) == list(axes)
-    error, identity = panels[0].get_lines()
-    np.testing.assert_allclose(error.get_ydata(), [transition_error(truth, T) for T in HISTORY])
-    np.testing.assert_allclose(identity.get_ydata(), transition_error(truth, np.eye(3)))
-    entry, true_value = panels[1].get_lines()
-    assert entry.get_label() == "0 → 2"
-    np.testing.assert_array_equal(true_value.get_ydata(), 0.5)
-    assert entry.get_color() == true_value.get_color()
 
 
 # ---------------------------------------------------------------------------- estimators
@@ -154,8 +117,7 @@ class LearnsT(ClassifierMixin, BaseEstimator):
     def fit(self, X, y):
         self.classes_ = np.unique(y)
         eye = np.eye(len(self.classes_))
-        self.transition_history_ = np.stack([(1 - w) * eye + w / len(eye) for w in np.linspace(0, self.weight, 4)])
-        self.transition_matrix_ = self.transition_history_[-1]
+        self.transition_matrix_ = (1 - self.weight) * eye + self.weight / len(eye)
         return self
 
     def predict(self, X):
@@ -174,26 +136,17 @@ def test_from_an_estimator_a_pipeline_or_a_search(estimator):
     np.testing.assert_array_equal(display.transition_matrix, LearnsT(0.3).fit(*DATA).transition_matrix_)
     assert display.display_labels == NAMES
     assert display.text_[0, 0].get_text() == "0.8"
-    assert plot_transition_history(estimator).get_lines()[0].get_label() == "cat → dog"
 
 
-@pytest.mark.parametrize("draw", [TransitionMatrixDisplay.from_estimator, plot_transition_history])
-def test_estimators_without_T(draw):
+def test_estimators_without_T():
     for unfitted in (LearnsT(), make_pipeline(LearnsT()), GridSearchCV(LearnsT(), {"weight": [0.3]})):
         with pytest.raises(NotFittedError, match="not fitted"):
-            draw(unfitted)
+            TransitionMatrixDisplay.from_estimator(unfitted)
     with pytest.raises(ValueError, match="LogisticRegression"):
-        draw(LogisticRegression().fit(*DATA))
+        TransitionMatrixDisplay.from_estimator(LogisticRegression().fit(*DATA))
 
 
 # ---------------------------------------------------------------------------- refused; others are in tests/attacks
 def test_three_panels_need_three_axes():
     with pytest.raises(ValueError, match="1 Axes"):
         TransitionMatrixDisplay(T_LEARNED, true_matrix=T_TRUE).plot(ax=plt.gca())
-
-
-def test_without_matplotlib(monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    for draw in (TransitionMatrixDisplay([[1.0]]).plot, lambda: plot_transition_history([[[1.0]]])):
-        with pytest.raises(ImportError, match="pip install"):
-            draw()
