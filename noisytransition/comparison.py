@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import joblib
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 from sklearn.utils import check_consistent_length
@@ -17,7 +16,7 @@ from .datasets import ComparisonData
 from .labels._pandas import in_class_order
 from .methods import METHODS, NoisyLabelClassifier
 from .transition import sampling_limit, transition_error
-from .transition._checks import check_count, check_transition_matrix
+from .transition._checks import check_transition_matrix
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -82,19 +81,16 @@ def compare(
 
     if classifiers is None:
         classifiers = {name: cls.as_published() for name, cls in METHODS.items() if cls._PUBLISHED is not None}
-    named = classifiers.values() if isinstance(classifiers, Mapping) else [None]
-    if not all(isinstance(clf, NoisyLabelClassifier) for clf in named):
-        raise TypeError(f"classifiers={classifiers!r:.90}; pass a dict from names to classifiers that train a network.")
-    found = joblib.Parallel(n_jobs, verbose=verbose)(_tasks(data, classifiers, _checked_seeds(seeds)))
+    found = joblib.Parallel(n_jobs, verbose=verbose)(_tasks(data, classifiers, seeds))
     errors = [f"{row['method']}, seed {row['seed']}: {row.pop('error')}" for row in found if "error" in row]
-    if errors and len(errors) == len(classifiers) * len({row["seed"] for row in found}):
+    if errors and not any("accuracy" in row for row in found):
         raise ValueError(f"all fits failed, the first with: {errors[0]}")
     for text in errors:
         warnings.warn(text, FitFailedWarning, stacklevel=2)
     return pd.DataFrame(found, columns=_COLUMNS)
 
 
-def _tasks(data: Any, classifiers: Mapping[str, NoisyLabelClassifier], seeds: list[int]) -> Iterator[Any]:
+def _tasks(data: Any, classifiers: Mapping[str, NoisyLabelClassifier], seeds: Iterable[int]) -> Iterator[Any]:
     """References and fits of each seed; `data` is called once per seed."""
     for seed in seeds:
         found = _checked_data(data(seed) if callable(data) else data)
@@ -134,37 +130,18 @@ def _references(data: ComparisonData) -> Iterator[dict[str, Any]]:
             yield {"method": "sampling limit", "transition_error": sampling_limit(T, counts)}
 
 
-def _checked_seeds(seeds: Any) -> list[int]:
-    if isinstance(seeds, str) or not isinstance(seeds, Iterable):
-        raise ValueError(f"seeds={seeds!r}; pass several integers, such as range(3).")
-    found = [check_count(seed, 0, "a seed of compare") for seed in seeds]
-    if not found or len(set(found)) < len(found):
-        raise ValueError(f"seeds={found}; pass distinct integers, at least one.")
-    return found
-
-
 def _checked_data(data: Any) -> ComparisonData:
     if not isinstance(data, ComparisonData):
         raise TypeError(f"data is a {type(data).__name__}. Pass ComparisonData, or a function from a seed to it.")
-    for X, y in ((data.X, data.y), (data.X_meta, data.y_meta), (data.X_test, data.y_test), (data.y, data.y_true)):
-        check_consistent_length(X, y)
     if data.X_test is None or data.y_test is None:
         raise ValueError("X_test or y_test is None. Pass test samples and their true labels.")
+    check_consistent_length(data.X_test, data.y_test)
     if unknown := _labels(data.y_test) - _labels(data.y) - _labels(data.y_meta):
         raise ValueError(f"y_test has classes without training labels: {sorted(unknown, key=str)}. Drop them.")
-    if _equal(data.X_meta, data.X_test):
-        raise ValueError("X_test equals X_meta, which is used in training. Pass other clean samples to test on.")
+    if data.X_meta is data.X_test:
+        raise ValueError("X_test is X_meta, which is used in training. Pass other clean samples to test on.")
     return data
 
 
 def _labels(labels: Any) -> set[Any]:
     return set() if labels is None else set(np.asarray(labels).ravel().tolist())
-
-
-def _equal(one: Any, other: Any) -> bool:
-    """Whether two arrays or sparse matrices are equal; False for two Datasets."""
-    if one is other:
-        return True
-    if issparse(one) and issparse(other):
-        return one.shape == other.shape and not (one != other).sum()
-    return hasattr(one, "__array__") and hasattr(other, "__array__") and np.array_equal(one, other)
