@@ -127,13 +127,21 @@ def make_noisy_data(
     >>> float((data.y == data.y_true).mean().round(2))
     0.58
     """
+    X = _as_rows(X)
+    X_test = _as_rows(X_test)
+    n_classes = None if classes is None else len(classes)
+    y = check_label_indices(y, n_classes, _n_rows(X), "y")
+    y_test = check_label_indices(y_test, n_classes, _n_rows(X_test), "y_test")
+    if n_classes is None:
+        n_classes = max(y.max(initial=-1), y_test.max(initial=-1)) + 1
     rng = as_generator(random_state)
-    y, y_test = check_label_indices(y, name="y"), check_label_indices(y_test, name="y_test")
-    n_classes = max(y.max(initial=-1), y_test.max(initial=-1)) + 1 if classes is None else len(classes)
-    X, X_test = _checked_rows(X, y, n_classes, "X"), _checked_rows(X_test, y_test, n_classes, "X_test")
     y_noisy, T = _noisy_labels(y, in_class_order(noise, classes), n_classes, rng)
-    clean = _draw_clean(y, n_meta, n_classes, balanced, rng)
-    noisy = _draw_noisy(clean, len(y), n_noisy, rng)
+    clean = _draw_clean(y, n_meta, n_classes, rng) if balanced else _draw(np.arange(len(y)), n_meta, rng)
+    noisy = np.setdiff1d(np.arange(len(y)), clean)
+    if n_noisy is not None:
+        noisy = _draw(noisy, n_noisy, rng)
+    if not len(noisy):
+        raise ValueError(f"n_meta={n_meta} leaves no noisy sample. Pass a smaller n_meta.")
     return ComparisonData(
         _take(X, noisy),
         y_noisy[noisy],
@@ -150,70 +158,45 @@ def make_noisy_data(
     )
 
 
+def _as_rows(X: Any) -> Any:
+    """Samples as an array, CSR matrix or Dataset."""
+    if hasattr(X, "tocsr"):
+        return X.tocsr()
+    return X if isinstance(X, Dataset) else np.asarray(X)
+
+
+def _n_rows(X: Any) -> int:
+    return X.shape[0] if hasattr(X, "shape") else len(X)
+
+
 def _take(X: Any, rows: NDArray[np.integer]) -> Any:
     return Subset(X, rows.tolist()) if isinstance(X, Dataset) else X[rows]
 
 
-def _draw_clean(y: NDArray, n: int, n_classes: int, balanced: bool, rng: Any) -> NDArray[np.integer]:
-    """Draw sorted indices of clean samples, balanced by class or regardless of class."""
-    n = check_count(n, max(n_classes, 1) if balanced else 1, "n_meta")
-    if not balanced or n > len(y):
-        return _draw(np.arange(len(y)), n, rng)
+def _draw_clean(y: NDArray, n: int, n_classes: int, rng: Any) -> NDArray[np.integer]:
+    """Draw sorted indices of clean samples, balanced by class."""
+    check_count(n, n_classes, "n_meta")
     sizes = np.full(n_classes, n // n_classes)
     sizes[rng.choice(n_classes, n % n_classes, replace=False)] += 1
-    available = np.bincount(y, minlength=n_classes)
-    if (available < sizes).any():
-        c = int(np.argmax(available < sizes))
-        raise ValueError(
-            f"class {c} has {available[c]} training samples, but a balanced clean set needs {sizes[c]}. Pass a smaller "
-            "n_meta or balanced=False."
-        )
     return np.sort(np.concatenate([_draw(np.flatnonzero(y == c), size, rng) for c, size in enumerate(sizes)]))
-
-
-def _draw_noisy(clean: NDArray[np.integer], n_rows: int, n: int | None, rng: Any) -> NDArray[np.integer]:
-    """Draw sorted indices of n noisy samples among those that are not clean; None: all of these."""
-    noisy = np.setdiff1d(np.arange(n_rows), clean)
-    if n is not None:
-        noisy = _draw(noisy, check_count(n, 1, "n_noisy"), rng)
-    if not len(noisy):
-        raise ValueError(
-            f"n_meta={len(clean)} of {n_rows} training samples leaves no noisy sample. Pass a smaller n_meta."
-        )
-    return noisy
 
 
 def _draw(rows: NDArray[np.integer], n: int, rng: Any) -> NDArray[np.integer]:
     """Draw n of these indices, sorted."""
-    if n > len(rows):
-        raise ValueError(f"cannot draw {n} of {len(rows)} samples. Pass a smaller n_meta or n_noisy.")
+    if check_count(n, 1, "n_meta and n_noisy") > len(rows):
+        raise ValueError(
+            f"cannot draw {n} of {len(rows)} samples (of a class). Pass a smaller n_meta or n_noisy, or balanced=False."
+        )
     return np.sort(rng.choice(rows, n, replace=False))
-
-
-def _checked_rows(X: Any, y: NDArray, n_classes: int, name: str) -> Any:
-    """Check samples and labels; return an array, a CSR matrix or a Dataset."""
-    if hasattr(X, "tocsr"):  # sparse
-        X = X.tocsr()
-    elif not isinstance(X, Dataset | np.ndarray):
-        X = np.asarray(X)
-    if (n := X.shape[0] if hasattr(X, "shape") else len(X)) != len(y):
-        raise ValueError(f"{name} has {n} samples for {len(y)} labels. Pass one label per sample.")
-    check_label_indices(y, n_classes, name=name.replace("X", "y"))
-    return X
 
 
 def _noisy_labels(y: NDArray, noise: Any, n_classes: int, rng: Any) -> tuple[NDArray, NDArray | None]:
     """Noisy labels of all samples, and their transition matrix if it is known."""
     if noise is None:
         return y, None
-    if np.ndim(noise) == 2:
+    if np.ndim(noise) != 1:
         T = check_transition_matrix(noise, n_classes, name="noise")
         return flip_labels(y, T, rng), T
-    if np.ndim(noise) != 1:
-        raise ValueError(
-            f"noise={noise!r}; pass a transition matrix, such as symmetric_noise({n_classes}, 0.4), or a noisy label "
-            "for each training sample."
-        )
     given = check_label_indices(noise, n_classes, len(y), name="noise")
     _check_agreement(y, given, n_classes)
     return given, None
