@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,20 +49,18 @@ class _Known(NamedTuple):
     high: NDArray[np.float64]
     bars: bool
 
-    @classmethod
-    def of_model(cls, model: Any, level: float) -> Self:
-        """Read T, its counts and its intervals."""
-        T = model.transition_matrix_
-        bars = hasattr(model, "transition_std_")
-        low, high = model.transition_interval(level) if bars else (T, T)
-        return cls([plain(name) for name in model.classes_], T, model.class_counts_, low, high, bars)
+    @property
+    def rate(self) -> float:
+        """Share of wrong labels."""
+        return float(self.counts / self.counts.sum() @ (1 - self.T.diagonal()))
 
     def bounds(self, *at: Any) -> dict[str, Any]:
         """Bounds of entries of T."""
-        return {"low": self.low[at].tolist(), "high": self.high[at].tolist()} if self.bars else dict(_NO_BOUNDS)
+        return _bounds(self.low[at].tolist(), self.high[at].tolist(), self.bars)
 
 
-_NO_BOUNDS: dict[str, Any] = {"low": None, "high": None}
+def _bounds(low: Any, high: Any, known: bool) -> dict[str, Any]:
+    return {"low": low if known else None, "high": high if known else None}
 
 
 def make_facts(
@@ -78,20 +76,22 @@ def make_facts(
 
     `samples` and `index` are the listed samples, in the order of ``judged.issues``, by `sample_facts`, and their names.
     """
-    known = _Known.of_model(model, level)
-    noise = _noise(known, clean, level)
+    T = model.transition_matrix_
+    bars = hasattr(model, "transition_std_")
+    low, high = model.transition_interval(level) if bars else (T, T)
+    known = _Known([plain(name) for name in model.classes_], T, model.class_counts_, low, high, bars)
     n_to_verify = model.plan(width=_PRECISION, level=level).table.n_to_verify.to_numpy()
     return {
         "title": short(title, 200),
         "created": datetime.now().astimezone().isoformat(timespec="seconds"),
-        "data": {"n_rows": len(judged.noisy), "n_classes": len(known.T), "level": level, "error_bars": known.bars},
-        "noise": noise,
+        "data": {"n_rows": len(judged.noisy), "n_classes": len(T), "level": level, "error_bars": bars},
+        "noise": _noise(known, clean, level),
         "transition": _transition(known),
         "flips": _flips(known),
         "classes": _classes(known, judged, clean, n_to_verify),
         "calibration": None if clean is None or clean.proba is None else _calibration(clean.proba, clean.y, level),
-        "label_issues": _label_issues(known.names, judged, samples, index, 1 - noise["rate"]),
-        "one_transition_matrix": _one_transition_matrix(clean),
+        "label_issues": _label_issues(known, judged, samples, index),
+        "one_transition_matrix": _test_of_one_T(clean),
         "sources": None if model.sources_ is None else _sources(model.source_summary(level)),
         "diagnostics": dict(model.diagnostics_),
     }
@@ -110,17 +110,14 @@ def _noise(known: _Known, clean: Clean | None, level: float) -> Facts:
     """Share of wrong labels. Errors of the rows of T are treated as independent."""
     weights = known.counts / known.counts.sum()
     kept = known.T.diagonal()
-    rate = float(weights @ (1 - kept))
-    bounds = dict(_NO_BOUNDS)
-    if known.bars:
-        bounds["low"] = max(rate - float(np.linalg.norm(weights * (known.high.diagonal() - kept))), 0.0)
-        bounds["high"] = min(rate + float(np.linalg.norm(weights * (kept - known.low.diagonal()))), 1.0)
+    low = known.rate - float(np.linalg.norm(weights * (known.high.diagonal() - kept)))
+    high = known.rate + float(np.linalg.norm(weights * (kept - known.low.diagonal())))
     verified = None
     if clean is not None and clean.y_noisy is not None:
         n = len(clean.y)
         wrong = int((clean.y != clean.y_noisy).sum())
         verified = {"n_rows": n, "n_wrong": wrong, "rate": wrong / n, **_share(wrong, n, level)}
-    return {"rate": rate, **bounds, "verified": verified}
+    return {"rate": known.rate, **_bounds(max(low, 0.0), min(high, 1.0), known.bars), "verified": verified}
 
 
 def _transition(known: _Known) -> Facts:
@@ -157,21 +154,18 @@ def _flips(known: _Known) -> list[Facts]:
 def _classes(known: _Known, judged: Judged, clean: Clean | None, n_to_verify: NDArray[np.intp]) -> Facts:
     """Noise rate, number of samples and risks of each class; lists the classes with the most risks and noise."""
     c = len(known.T)
-    kept = known.T.diagonal()
     n_given = np.bincount(judged.noisy[judged.noisy >= 0], minlength=c)
     n_clean = None if clean is None else np.bincount(clean.y, minlength=c)
-    mean = float(known.counts @ (1 - kept) / known.counts.sum())
     found = [
         {
             "class": name,
-            "noise": 1 - float(kept[i]),
-            "low": 1 - float(known.high[i, i]) if known.bars else None,
-            "high": 1 - float(known.low[i, i]) if known.bars else None,
+            "noise": 1 - float(known.T[i, i]),
+            **_bounds(1 - float(known.high[i, i]), 1 - float(known.low[i, i]), known.bars),
             "n_rows": float(known.counts[i]),
             "n_given": int(n_given[i]),
             "n_clean": None if n_clean is None else int(n_clean[i]),
             "n_to_verify": int(n_to_verify[i]),
-            "risks": _risks(known, i, mean),
+            "risks": _risks(known, i),
         }
         for i, name in enumerate(known.names)
     ]
@@ -184,13 +178,13 @@ def _classes(known: _Known, judged: Judged, clean: Clean | None, n_to_verify: ND
     }
 
 
-def _risks(known: _Known, i: int, mean: float) -> list[str]:
+def _risks(known: _Known, i: int) -> list[str]:
     """Reasons not to trust the labels of a class or its row of T."""
     found = []
     noise = 1 - known.T[i, i]
     if noise >= _WRONG:
         found.append("more labels are wrong than correct")
-    elif noise >= max(_HIGH, _TIMES_MEAN * mean):
+    elif noise >= max(_HIGH, _TIMES_MEAN * known.rate):
         found.append("high noise")
     others = np.where(np.arange(len(known.T)) == i, -1.0, known.high[i])
     if others.max() >= known.low[i, i]:  # within the intervals, the other label may be the more frequent one
@@ -220,20 +214,20 @@ def _calibration(proba: NDArray, y: NDArray[np.intp], level: float) -> Facts:
     return {**accuracy(of_row >= 0), "expected_calibration_error": error, "bins": bins}
 
 
-def _label_issues(names: list, judged: Judged, samples: Sequence, index: Sequence, right: float) -> Facts:
+def _label_issues(known: _Known, judged: Judged, samples: Sequence, index: Sequence) -> Facts:
     issues = judged.issues()
     return {
         "n_rows": int((~judged.is_verified).sum()),
         "n_issues": len(issues),
         "n_expected": float((1 - judged.quality[~judged.is_verified]).sum()),
         "agreement": judged.agreement,
-        "right": right,
-        "memorised": judged.agreement > right + _MEMORISED,
+        "right": 1 - known.rate,
+        "memorised": judged.agreement > 1 - known.rate + _MEMORISED,
         "listed": [
             {
                 "row": plain(name),
-                "given": names[judged.noisy[n]],
-                "suggested": names[judged.suggested[n]],
+                "given": known.names[judged.noisy[n]],
+                "suggested": known.names[judged.suggested[n]],
                 "given_probability": float(judged.quality[n]),
                 "suggested_probability": float(judged.certainty[n]),
                 "sample": dict(sample),
@@ -250,5 +244,5 @@ def _sources(summary: Any) -> Facts:
     return {"listed": listed, "n_left_out": len(summary) - len(listed)}
 
 
-def _one_transition_matrix(clean: Clean | None) -> Facts | None:
+def _test_of_one_T(clean: Clean | None) -> Facts | None:
     return None if clean is None or clean.pvalue is None else {"pvalue": clean.pvalue, "n_rows": len(clean.y)}

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..labels._pandas import names_of_rows
 from ..noise_model import LabelNoiseModel
@@ -80,9 +79,16 @@ def noise_report(
     >>> [(found["row"], found["suggested"]) for found in report.facts["label_issues"]["listed"]]
     [(1, 'dog')]
     """
-    _check_arguments(model, level, max_rows)
+    check_level(level)
+    check_count(max_rows, 0, "max_rows")
+    if len(model.labels_) > len(model.classes_):
+        others = model.labels_[len(model.classes_) :].tolist()
+        raise ValueError(f"noise_report does not support labels that are no classes, such as {others}. Drop them.")
     samples, y = model._samples(proba, y_noisy, y_verified, calibrate)
-    display_rows = _checked_rows(display_rows, samples)
+    n = len(samples.noisy)
+    display_rows = [""] * n if display_rows is None else display_rows
+    if (length := display_rows.shape[0] if hasattr(display_rows, "shape") else len(display_rows)) != n:
+        raise ValueError(f"display_rows has {length} entries for {n} samples; pass one per sample.")
     clean = _clean(model, samples, proba_clean, y_clean, y_clean_noisy, calibrate)
     judged = samples.judge(model._channel)
     listed = judged.issues()[:max_rows]
@@ -91,41 +97,22 @@ def noise_report(
     return NoiseReport(make_facts(model, judged, clean, facts, index, level, str(title)))
 
 
-def _check_arguments(model: LabelNoiseModel, level: float, max_rows: int) -> None:
-    check_level(level)
-    check_count(max_rows, 0, "max_rows")
-    if len(model.labels_) > len(model.classes_):
-        others = model.labels_[len(model.classes_) :].tolist()
-        raise ValueError(f"noise_report does not support labels that are no classes, such as {others}. Drop them.")
-
-
-def _checked_rows(display_rows: Any, samples: LabelledSamples) -> Any:
-    """One row to display per sample, by default without text."""
-    n = len(samples.noisy)
-    display_rows = [""] * n if display_rows is None else display_rows
-    if (length := display_rows.shape[0] if hasattr(display_rows, "shape") else len(display_rows)) != n:
-        raise ValueError(f"display_rows has {length} entries for {n} samples; pass one per sample.")
-    return display_rows
-
-
 def _clean(
     model: LabelNoiseModel, samples: LabelledSamples, proba: Any, y: Any, y_noisy: Any, calibrate: bool
 ) -> Clean | None:
-    """Clean samples of a report, by default the verified samples with a noisy label."""
+    """Clean samples of a report, by default the verified samples with a noisy label, and the test of one T."""
     if (proba is None) != (y is None) or (proba is None and y_noisy is not None):
         raise ValueError("proba_clean and y_clean (X_meta and y_meta) go together. Pass both with noisy labels.")
-    if proba is None:
-        pairs = samples.is_pair
-        of_pairs = samples.proba[pairs] if calibrate else None
-        return _tested(of_pairs, samples.noisy[pairs], samples.true[pairs]) if pairs.any() else None
-    given = model._proba(proba, calibrate)
-    codes = model._codes(y, len(given), "y_clean")
-    noisy = None if y_noisy is None else model._codes(y_noisy, len(codes), "y_clean_noisy")
-    return _tested(given, noisy, codes)
-
-
-def _tested(proba: NDArray | None, y_noisy: NDArray[np.intp] | None, y: NDArray[np.intp]) -> Clean:
-    """Clean samples of a report, with the test of one T."""
+    if proba is not None:
+        proba = model._proba(proba, calibrate)
+        y = model._codes(y, len(proba), "y_clean")
+        y_noisy = None if y_noisy is None else model._codes(y_noisy, len(y), "y_clean_noisy")
+    elif samples.is_pair.any():
+        y = samples.true[samples.is_pair]
+        y_noisy = samples.noisy[samples.is_pair]
+        proba = samples.proba[samples.is_pair] if calibrate else None
+    else:
+        return None
     pvalue = None
     if proba is not None and y_noisy is not None:
         with suppress(ValueError):  # there is no noise

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 # longest name of a class or sample, and longest text of a sample, in characters
-LONGEST_NAME, LONGEST_TEXT = 200, 300
+LONGEST_NAME, LONGEST_TEXT = 80, 300
 
 
 def short(text: object, most: int) -> str:

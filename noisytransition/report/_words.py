@@ -2,12 +2,10 @@
 
 from typing import Any
 
-from ._text import number, of, percent, percents, short
+from ._text import number, of, percent, percents
 
 Facts = dict[str, Any]
 
-# Maximum length of a class name in a sentence
-_NAME = 40
 # Maximum number of classes at risk named in the summary
 _MOST_NAMED = 3
 # Level of the test of one T (conventional)
@@ -63,7 +61,7 @@ def _transition(facts: Facts) -> list[str]:
     bars = percents(flip["low"], flip["high"])
     found = [
         f"The most probable flip: {percent(flip['probability'])}{f' ({bars})' if bars else ''} of the samples of class "
-        f"{short(flip['true'], _NAME)} are labelled {short(flip['noisy'], _NAME)}."
+        f"{flip['true']} are labelled {flip['noisy']}."
     ]
     if flip["probability"] < _NO_FLIP:
         found = [f"No flip has a probability of {percent(_NO_FLIP)} or more."]
@@ -79,7 +77,7 @@ def _transition(facts: Facts) -> list[str]:
 def _classes(facts: Facts) -> list[str]:
     classes = facts["classes"]
     if n := classes["n_at_risk"]:
-        named = [short(of_class["class"], _NAME) for of_class in classes["listed"][:_MOST_NAMED] if of_class["risks"]]
+        named = [str(of_class["class"]) for of_class in classes["listed"][:_MOST_NAMED] if of_class["risks"]]
         more = f" and {number(n - len(named))} more" if n > len(named) else ""
         found = [f"{of(n, 'class')} {'is' if n == 1 else 'are'} at risk: {', '.join(named)}{more}."]
     elif facts["data"]["error_bars"]:
@@ -162,4 +160,4 @@ def _sources(facts: Facts) -> list[str]:
 
 def _correct(source: Facts) -> str:
     bars = percents(source["lower"], source["upper"])
-    return f"{percent(source['right'])} ({bars}) of the labels of {short(source['source'], _NAME)} are correct"
+    return f"{percent(source['right'])} ({bars}) of the labels of {source['source']} are correct"
