@@ -12,14 +12,11 @@ from ..labels._arrays import as_array, as_floats
 from ..labels._encode import indices_of_both
 from ..labels._pandas import in_class_order
 from ._checks import check_count, check_probabilities
+from ._estimation import finite_log
 from ._noise import RandomState, as_generator
 
 # smaller differences of scores (of size 1) and statistics are rounding errors
 _TOLERANCE = 1e-8
-# smallest probability, to keep logarithms finite; a float32 softmax gives exact zeros
-_MIN_PROBA = 1e-12
-# more groups need a large table and leave little power
-_MOST_GROUPS = 1000
 
 
 class ClassConditionalTest(NamedTuple):
@@ -91,79 +88,61 @@ def class_conditional_test(
     n_classes = None if proba is None else check_probabilities(proba).shape[1]
     y, s, named = indices_of_both(y_true, y_noisy, n_classes, classes)
     given = _given(groups, features, in_class_order(proba, named, rows=False), len(y))
-    codes, pairs = np.unique(y * len(named) + s, return_inverse=True)
-    labels = np.divmod(codes, len(named))
-    scores = _scores(given, y)
-    permuted = _permutations(pairs, y, n_permutations, random_state)
-    pvalues = _adjusted_pvalues([_statistics(pairs, *labels, given, scores) for pairs in permuted])
-    return ClassConditionalTest(min(pvalues.values()), pvalues, _noise(y, s, given.get("groups", np.empty(0))))
+    noise = {} if groups is None else _noise(y != s, y, as_array(groups, "groups").astype(str))
+    pvalues = _adjusted_pvalues(list(_permuted_statistics(y, s, given, n_permutations, random_state)))
+    return ClassConditionalTest(min(pvalues.values()), pvalues, noise)
 
 
-def _rows_of_classes(y: NDArray[np.intp]) -> list[NDArray[np.intp]]:
-    return [np.flatnonzero(y == label) for label in np.unique(y)]
-
-
-def _permutations(pairs: NDArray, y: NDArray[np.intp], n: int, random_state: RandomState) -> Iterator[NDArray]:
-    """Yield the pairs of labels as given, then n times permuted within true classes, which permutes the noisy labels.
-
-    All are the same array.
-    """
-    permuted = [rows for rows in _rows_of_classes(y) if np.ptp(pairs[rows])]
+def _permuted_statistics(
+    y: NDArray[np.intp], s: NDArray[np.intp], given: dict[str, NDArray], n: int, random_state: RandomState
+) -> Iterator[dict[str, float]]:
+    """Yield the statistics of the noisy labels as given, and n times permuted within true classes."""
+    rows_of_classes = [np.flatnonzero(y == label) for label in np.unique(y)]
+    permuted = [rows for rows in rows_of_classes if np.ptp(s[rows])]
     if not permuted:
         raise ValueError("no true class has samples with different noisy labels; pass more samples, or noisy ones.")
+    scores = {name: _scores(name, values, rows_of_classes) for name, values in given.items()}
+    codes, pairs = np.unique(y * (s.max() + 1) + s, return_inverse=True)
+    labels = np.divmod(codes, s.max() + 1)
     random = as_generator(random_state)
-    yield pairs
+    yield _statistics(pairs, *labels, given, scores)
     for _ in range(check_count(n, 1, "n_permutations")):
         for rows in permuted:
             pairs[rows] = random.permutation(pairs[rows])
-        yield pairs
+        yield _statistics(pairs, *labels, given, scores)
 
 
 def _given(groups: Any, features: Any, proba: Any, n: int) -> dict[str, NDArray]:
-    """Check the variables that T may depend on; take logarithms of probabilities."""
+    """Variables that T may depend on: scaled indicators of groups, features, and logarithms of probabilities."""
     given: dict[str, NDArray] = {}
     if groups is not None:
-        given["groups"] = as_array(groups, "groups").astype(str)
-        if not 1 < (n_groups := len(np.unique(given["groups"]))) <= _MOST_GROUPS:
-            raise ValueError(f"groups has {n_groups} group(s); pass at least two and at most {_MOST_GROUPS}.")
+        names = as_array(groups, "groups").astype(str)
+        is_in_group = names[:, None] == np.unique(names)
+        given["groups"] = is_in_group / np.sqrt(is_in_group.mean(axis=0))
     if features is not None:
         given["features"] = np.atleast_2d(as_floats(features, "features").T).T
         if given["features"].ndim != 2 or not np.isfinite(given["features"]).all():
             raise ValueError("features has NaN, infinite values or more than two dimensions; pass rows of numbers.")
     if proba is not None:
-        given["posteriors"] = np.log(np.maximum(check_probabilities(proba), _MIN_PROBA))
+        given["posteriors"] = finite_log(check_probabilities(proba))
     if not given or any(len(values) != n for values in given.values()):
         raise ValueError(f"pass groups=, features= or proba=, with one entry for each of the {n} samples in y_true.")
     return given
 
 
-def _scores(given: dict[str, NDArray], y: NDArray[np.intp]) -> dict[str, NDArray[np.float64]]:
-    """Indicators of groups, or ranks and their squares; centred in each true class."""
-    scores = {}
-    rows_of_classes = _rows_of_classes(y)
-    for name, values in given.items():
-        if name == "groups":
-            is_in_group = values[:, None] == np.unique(values)
-            of_rows = is_in_group / np.sqrt(is_in_group.mean(axis=0))
-        else:
-            of_rows = _ranks(values, rows_of_classes)
-        for rows in rows_of_classes:
-            of_rows[rows] -= of_rows[rows].mean(axis=0)
-        scores[name] = of_rows
-    return scores
-
-
-def _ranks(values: NDArray, rows_of_classes: list[NDArray[np.intp]]) -> NDArray[np.float64]:
-    """Ranks within each true class and their squares, divided by their standard deviation."""
+def _scores(name: str, values: NDArray, rows_of_classes: list[NDArray[np.intp]]) -> NDArray[np.float64]:
+    """Indicators of groups, or ranks and their squares, standardised; centred in each true class."""
     from scipy.stats import rankdata  # slow to import
 
-    found = np.empty((len(values), 2 * values.shape[1]))
+    scores = values if name == "groups" else np.hstack([values, values])
     for rows in rows_of_classes:
-        ranks = (2 * rankdata(values[rows], axis=0) - 1) / len(rows) - 1  # from -1 to 1
-        of_class = np.hstack([ranks, ranks**2])
-        std = of_class.std(axis=0)
-        found[rows] = np.where(std > _TOLERANCE, of_class / np.maximum(std, _TOLERANCE), 0)
-    return found
+        if name != "groups":
+            ranks = (2 * rankdata(values[rows], axis=0) - 1) / len(rows) - 1  # from -1 to 1
+            of_class = np.hstack([ranks, ranks**2])
+            std = of_class.std(axis=0)
+            scores[rows] = of_class / np.where(std > _TOLERANCE, std, 1)
+        scores[rows] -= scores[rows].mean(axis=0)
+    return scores
 
 
 def _statistics(pairs: NDArray, true: NDArray, noisy: NDArray, given: dict, scores: dict) -> dict[str, float]:
@@ -192,9 +171,8 @@ def _adjusted_pvalues(found: list[dict[str, float]]) -> dict[str, float]:
     return dict(zip(found[0], reached.mean(axis=0).tolist(), strict=True))
 
 
-def _noise(y: NDArray[np.intp], s: NDArray[np.intp], groups: NDArray) -> dict[str, tuple[float, float]]:
+def _noise(wrong: NDArray[np.bool_], y: NDArray[np.intp], groups: NDArray) -> dict[str, tuple[float, float]]:
     """Observed and expected share of wrong labels in each group."""
-    wrong = y != s
     expected = (np.bincount(y, weights=wrong) / np.maximum(np.bincount(y), 1))[y]
     parts = ((name, groups == name) for name in np.unique(groups).tolist())
     return {name: (float(wrong[rows].mean()), float(expected[rows].mean())) for name, rows in parts}

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..labels._encode import class_indices, class_names
 from ..labels._pandas import in_class_order
-from ._checks import check_count, check_probabilities, check_transition_matrix, checked_probabilities
+from ._checks import check_count, check_probabilities, check_transition_matrix
 from ._estimation import normalise_rows
 
 # smallest denominator: far above the smallest float64, far below any relevant probability
@@ -46,13 +46,13 @@ def label_posterior(
     array([[0.667, 0.333],
            [0.   , 1.   ]])
     """
-    given = checked_probabilities(proba)
+    given = check_probabilities(proba)
     n_rows, n_classes = given.shape
     named = class_names(y_noisy, n_classes, classes)
     codes = class_indices(y_noisy, n_classes, n_rows, "y_noisy", named)
     order = np.arange(n_classes) if named is None else named
     if hasattr(proba, "columns"):
-        given = checked_probabilities(in_class_order(proba, order, rows=False))
+        given = check_probabilities(in_class_order(proba, order, rows=False))
     T = check_transition_matrix(in_class_order(T, order), n_classes, "T")
     return posterior_given_label(normalise_rows(given), codes, T)
 

@@ -219,7 +219,6 @@ OTHERS = [
             for name, n in COUNTS
         ),
         ("class_conditional_test", "groups", (TRUE, Y), {"groups": Y[:-1]}, "one entry"),
-        ("class_conditional_test", "one group", (TRUE, Y), {"groups": Y * 0}, "at least two"),
         ("class_conditional_test", "masked groups", (TRUE, Y), {"groups": masked(Y)}, "masked"),
         ("class_conditional_test", "complex groups", (TRUE, Y), {"groups": Y + 0j}, "complex"),
         ("class_conditional_test", "complex features", (TRUE, Y), {"features": X + 0j}, "complex"),

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from posteriors import labels_of
 from scipy.special import xlogy
@@ -51,6 +51,7 @@ def test_averaged_over_the_noisy_labels_it_is_the_prediction(rows):
 
 
 @given(rows_with_labels(4), floats(0, 1))
+@example((np.array([[0, 1 / 3, 1 / 3, 1 / 3]]), np.array([0])), 0.0)
 def test_rows_sum_to_one_though_single_precision_does_not(rows, rate):
     proba, y = rows
     before = (proba := proba.astype(np.float32) * np.float32(1.0005)).copy()
