@@ -123,9 +123,6 @@ class _VerifiedScorer:
         request.score.add_request(param="y_verified", alias=True)
         return request
 
-    def __repr__(self) -> str:
-        return f"make_verified_scorer({self.scoring!r})"
-
 
 def make_verified_scorer(scoring: Any) -> _VerifiedScorer:
     """Make a scorer that evaluates only the verified samples.

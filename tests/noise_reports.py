@@ -3,13 +3,14 @@
 from html.parser import HTMLParser
 
 import numpy as np
+import pandas as pd
 
 from noisytransition import LabelNoiseModel, flip_labels
 from noisytransition.likelihood._channels import OneT
 from noisytransition.noise_model._samples import LabelledSamples
 from noisytransition.report import NoiseReport
 from noisytransition.report._facts import Clean, make_facts
-from noisytransition.report._samples import sample_facts
+from noisytransition.report._make import _shown
 
 
 class SomeClassifier:
@@ -19,7 +20,8 @@ class SomeClassifier:
         rng, c = np.random.default_rng(seed), len(names)
         flips = 0.7 * np.eye(c) + 0.3 * rng.dirichlet(np.full(c, 0.3), size=c)
         random_counts = rng.uniform(20, 60, size=c)
-        self.classes_, self.diagnostics_ = np.array(list(names), dtype=object), diagnostics or {}
+        self.classes_ = self.labels_ = np.array(list(names), dtype=object)
+        self.diagnostics_ = diagnostics or {}
         self.sources_ = None
         self.transition_matrix_ = T = flips if T is None else T
         self.class_counts_ = random_counts if counts is None else counts
@@ -56,10 +58,10 @@ def clean(T, n=80, seed=1):
 def make(clf, *, rows=None, clean=None, max_rows=200, samples=None, index=None, title="Noise report"):
     """A report of a classifier."""
     rows = judged(clf.transition_matrix_) if rows is None else rows
-    listed = rows.issues()[:max_rows].tolist()
+    listed = rows.issues()[:max_rows]
     source = [f"text of row {i}" for i in range(len(rows.noisy))] if samples is None else samples
-    index = listed if index is None else [index[i] for i in listed]
-    return NoiseReport(make_facts(clf, rows, clean, sample_facts(source, listed), index, 0.9, title))
+    names = pd.Series(range(len(source)), index=index)
+    return NoiseReport(make_facts(clf, rows, clean, _shown(source, names, len(rows.noisy), listed, None), 0.9, title))
 
 
 class Page(HTMLParser):

@@ -127,21 +127,15 @@ def make_noisy_data(
     >>> float((data.y == data.y_true).mean().round(2))
     0.58
     """
-    X = _as_rows(X)
-    X_test = _as_rows(X_test)
     n_classes = None if classes is None else len(classes)
-    y = check_label_indices(y, n_classes, _n_rows(X), "y")
-    y_test = check_label_indices(y_test, n_classes, _n_rows(X_test), "y_test")
+    X, y = _checked(X, y, n_classes, "y")
+    X_test, y_test = _checked(X_test, y_test, n_classes, "y_test")
     if n_classes is None:
         n_classes = max(y.max(initial=-1), y_test.max(initial=-1)) + 1
     rng = as_generator(random_state)
-    y_noisy, T = _noisy_labels(y, in_class_order(noise, classes), n_classes, rng)
-    clean = _draw_clean(y, n_meta, n_classes, rng) if balanced else _draw(np.arange(len(y)), n_meta, rng)
-    noisy = np.setdiff1d(np.arange(len(y)), clean)
-    if n_noisy is not None:
-        noisy = _draw(noisy, n_noisy, rng)
-    if not len(noisy):
-        raise ValueError(f"n_meta={n_meta} leaves no noisy sample. Pass a smaller n_meta.")
+    y_noisy, T = _noisy_labels(y, noise, classes, n_classes, rng)
+    clean = _draw_clean(y, n_meta, n_classes, balanced, rng)
+    noisy = _draw_noisy(clean, len(y), n_noisy, rng)
     return ComparisonData(
         _take(X, noisy),
         y_noisy[noisy],
@@ -152,33 +146,41 @@ def make_noisy_data(
         transition_matrix=T,
         y_true=y[noisy],
         y_meta_noisy=y_noisy[clean],
-        classes=None if classes is None else tuple(classes),
+        classes=classes,
         rows=noisy,
         rows_meta=clean,
     )
 
 
-def _as_rows(X: Any) -> Any:
-    """Samples as an array, CSR matrix or Dataset."""
+def _checked(X: Any, y: Any, n_classes: int | None, name: str) -> tuple[Any, NDArray[np.intp]]:
+    """Samples as an array, CSR matrix or Dataset, and one label for each."""
     if hasattr(X, "tocsr"):
-        return X.tocsr()
-    return X if isinstance(X, Dataset) else np.asarray(X)
-
-
-def _n_rows(X: Any) -> int:
-    return X.shape[0] if hasattr(X, "shape") else len(X)
+        X = X.tocsr()
+    elif not isinstance(X, Dataset):
+        X = np.asarray(X)
+    return X, check_label_indices(y, n_classes, X.shape[0] if hasattr(X, "shape") else len(X), name)
 
 
 def _take(X: Any, rows: NDArray[np.integer]) -> Any:
     return Subset(X, rows.tolist()) if isinstance(X, Dataset) else X[rows]
 
 
-def _draw_clean(y: NDArray, n: int, n_classes: int, rng: Any) -> NDArray[np.integer]:
-    """Draw sorted indices of clean samples, balanced by class."""
+def _draw_clean(y: NDArray, n: int, n_classes: int, balanced: bool, rng: Any) -> NDArray[np.integer]:
+    """Draw sorted indices of clean samples, balanced by class or regardless of class."""
+    if not balanced:
+        return _draw(np.arange(len(y)), n, rng)
     check_count(n, n_classes, "n_meta")
     sizes = np.full(n_classes, n // n_classes)
     sizes[rng.choice(n_classes, n % n_classes, replace=False)] += 1
     return np.sort(np.concatenate([_draw(np.flatnonzero(y == c), size, rng) for c, size in enumerate(sizes)]))
+
+
+def _draw_noisy(clean: NDArray[np.integer], n_rows: int, n: int | None, rng: Any) -> NDArray[np.integer]:
+    """Draw sorted indices of n noisy samples among those that are not clean; None: all of these."""
+    others = np.setdiff1d(np.arange(n_rows), clean)
+    if not len(others):
+        raise ValueError(f"n_meta={len(clean)} leaves no noisy sample. Pass a smaller n_meta.")
+    return others if n is None else _draw(others, n, rng)
 
 
 def _draw(rows: NDArray[np.integer], n: int, rng: Any) -> NDArray[np.integer]:
@@ -190,12 +192,12 @@ def _draw(rows: NDArray[np.integer], n: int, rng: Any) -> NDArray[np.integer]:
     return np.sort(rng.choice(rows, n, replace=False))
 
 
-def _noisy_labels(y: NDArray, noise: Any, n_classes: int, rng: Any) -> tuple[NDArray, NDArray | None]:
+def _noisy_labels(y: NDArray, noise: Any, classes: Any, n_classes: int, rng: Any) -> tuple[NDArray, NDArray | None]:
     """Noisy labels of all samples, and their transition matrix if it is known."""
     if noise is None:
         return y, None
     if np.ndim(noise) != 1:
-        T = check_transition_matrix(noise, n_classes, name="noise")
+        T = check_transition_matrix(in_class_order(noise, classes), n_classes, name="noise")
         return flip_labels(y, T, rng), T
     given = check_label_indices(noise, n_classes, len(y), name="noise")
     _check_agreement(y, given, n_classes)

@@ -1,6 +1,5 @@
 """Facts of a report, as numbers and names that JSON supports."""
 
-from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -59,38 +58,34 @@ class _Known(NamedTuple):
         return _bounds(self.low[at].tolist(), self.high[at].tolist(), self.bars)
 
 
+def _known(model: Any, level: float) -> _Known:
+    if len(model.labels_) > len(model.classes_):
+        others = model.labels_[len(model.classes_) :].tolist()
+        raise ValueError(f"noise_report does not support labels that are no classes, such as {others}. Drop them.")
+    T = model.transition_matrix_
+    bars = hasattr(model, "transition_std_")
+    low, high = model.transition_interval(level) if bars else (T, T)
+    return _Known([plain(name) for name in model.classes_], T, model.class_counts_, low, high, bars)
+
+
 def _bounds(low: Any, high: Any, known: bool) -> dict[str, Any]:
     return {"low": low if known else None, "high": high if known else None}
 
 
-def make_facts(
-    model: Any,
-    judged: Judged,
-    clean: Clean | None,
-    samples: Sequence[Mapping],
-    index: Sequence,
-    level: float,
-    title: str,
-) -> Facts:
-    """Collect the facts of a report; see `NoiseReport`.
-
-    `samples` and `index` are the listed samples, in the order of ``judged.issues``, by `sample_facts`, and their names.
-    """
-    T = model.transition_matrix_
-    bars = hasattr(model, "transition_std_")
-    low, high = model.transition_interval(level) if bars else (T, T)
-    known = _Known([plain(name) for name in model.classes_], T, model.class_counts_, low, high, bars)
+def make_facts(model: Any, judged: Judged, clean: Clean | None, shown: list[Facts], level: float, title: str) -> Facts:
+    """Collect the facts of a report; see `NoiseReport`. `shown` has names and contents of the first label issues."""
+    known = _known(model, level)
     n_to_verify = model.plan(width=_PRECISION, level=level).table.n_to_verify.to_numpy()
     return {
         "title": short(title, 200),
         "created": datetime.now().astimezone().isoformat(timespec="seconds"),
-        "data": {"n_rows": len(judged.noisy), "n_classes": len(T), "level": level, "error_bars": bars},
+        "data": {"n_rows": len(judged.noisy), "n_classes": len(known.T), "level": level, "error_bars": known.bars},
         "noise": _noise(known, clean, level),
         "transition": _transition(known),
         "flips": _flips(known),
         "classes": _classes(known, judged, clean, n_to_verify),
         "calibration": None if clean is None or clean.proba is None else _calibration(clean.proba, clean.y, level),
-        "label_issues": _label_issues(known, judged, samples, index),
+        "label_issues": _label_issues(known, judged, shown),
         "one_transition_matrix": _test_of_one_T(clean),
         "sources": None if model.sources_ is None else _sources(model.source_summary(level)),
         "diagnostics": dict(model.diagnostics_),
@@ -214,7 +209,7 @@ def _calibration(proba: NDArray, y: NDArray[np.intp], level: float) -> Facts:
     return {**accuracy(of_row >= 0), "expected_calibration_error": error, "bins": bins}
 
 
-def _label_issues(known: _Known, judged: Judged, samples: Sequence, index: Sequence) -> Facts:
+def _label_issues(known: _Known, judged: Judged, shown: list[Facts]) -> Facts:
     issues = judged.issues()
     return {
         "n_rows": int((~judged.is_verified).sum()),
@@ -225,14 +220,13 @@ def _label_issues(known: _Known, judged: Judged, samples: Sequence, index: Seque
         "memorised": judged.agreement > 1 - known.rate + _MEMORISED,
         "listed": [
             {
-                "row": plain(name),
+                **sample,
                 "given": known.names[judged.noisy[n]],
                 "suggested": known.names[judged.suggested[n]],
                 "given_probability": float(judged.quality[n]),
                 "suggested_probability": float(judged.certainty[n]),
-                "sample": dict(sample),
             }
-            for n, name, sample in zip(issues[: len(samples)], index, samples, strict=True)
+            for n, sample in zip(issues, shown, strict=False)
         ],
     }
 

@@ -4,16 +4,18 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from ..labels._pandas import names_of_rows
 from ..noise_model import LabelNoiseModel
 from ..noise_model._samples import LabelledSamples
 from ..transition import class_conditional_test
-from ..transition._checks import check_count, check_level
+from ..transition._checks import check_count
 from ._facts import Clean, make_facts
 from ._report import NoiseReport
 from ._samples import sample_facts
+from ._text import plain
 
 
 def noise_report(
@@ -79,22 +81,22 @@ def noise_report(
     >>> [(found["row"], found["suggested"]) for found in report.facts["label_issues"]["listed"]]
     [(1, 'dog')]
     """
-    check_level(level)
-    check_count(max_rows, 0, "max_rows")
-    if len(model.labels_) > len(model.classes_):
-        others = model.labels_[len(model.classes_) :].tolist()
-        raise ValueError(f"noise_report does not support labels that are no classes, such as {others}. Drop them.")
     samples, y = model._samples(proba, y_noisy, y_verified, calibrate)
-    n = len(samples.noisy)
-    display_rows = [""] * n if display_rows is None else display_rows
-    if (length := display_rows.shape[0] if hasattr(display_rows, "shape") else len(display_rows)) != n:
-        raise ValueError(f"display_rows has {length} entries for {n} samples; pass one per sample.")
     clean = _clean(model, samples, proba_clean, y_clean, y_clean_noisy, calibrate)
     judged = samples.judge(model._channel)
-    listed = judged.issues()[:max_rows]
-    index = names_of_rows(listed, display_rows, y).tolist()
-    facts = sample_facts(display_rows, listed.tolist(), columns)
-    return NoiseReport(make_facts(model, judged, clean, facts, index, level, str(title)))
+    positions = judged.issues()[: check_count(max_rows, 0, "max_rows")]
+    display_rows = [""] * len(judged.noisy) if display_rows is None else display_rows
+    shown = _shown(display_rows, y, len(judged.noisy), positions, columns)
+    return NoiseReport(make_facts(model, judged, clean, shown, level, title))
+
+
+def _shown(display_rows: Any, y: Any, n: int, positions: NDArray[np.intp], columns: Any) -> list[dict[str, Any]]:
+    """Names and contents of samples."""
+    if (length := display_rows.shape[0] if hasattr(display_rows, "shape") else len(display_rows)) != n:
+        raise ValueError(f"display_rows has {length} entries for {n} samples; pass one per sample.")
+    names = names_of_rows(positions, display_rows, y).tolist()
+    samples = sample_facts(display_rows, positions.tolist(), columns)
+    return [{"row": plain(name), "sample": sample} for name, sample in zip(names, samples, strict=True)]
 
 
 def _clean(

@@ -270,8 +270,6 @@ def _classes_of_rows(y: NDArray, n_classes: int) -> NDArray:
 
 
 def as_generator(random_state: RandomState) -> np.random.RandomState | np.random.Generator:
-    if isinstance(random_state, np.random.RandomState | np.random.Generator):
+    if isinstance(random_state, np.random.RandomState):
         return random_state
-    if random_state is None:
-        return np.random.default_rng()
-    return np.random.default_rng(check_count(random_state, 0, "random_state"))
+    return np.random.default_rng(random_state)

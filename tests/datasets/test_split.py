@@ -88,7 +88,6 @@ def test_a_frame_of_T_is_read_by_the_names_of_the_classes():
         ({"n_meta": 300}, "no noisy sample"),
         ({"n_noisy": 271}, "271 of 270"),
         ({"classes": ["a", "b"]}, "y"),
-        ({"random_state": "0"}, "random_state"),
     ],
 )
 def test_what_is_refused(params, message):

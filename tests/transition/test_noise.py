@@ -93,7 +93,7 @@ def test_a_seed_repeats_the_draw_and_every_kind_of_generator_is_taken():
     for make in (lambda: 3, lambda: np.random.RandomState(3), lambda: np.random.default_rng(3)):
         np.testing.assert_array_equal(flip_labels(y, T, make()), flip_labels(y, T, make()))
     assert not np.array_equal(flip_labels(y, T, 3), flip_labels(y, T, 4))
-    with pytest.raises(ValueError, match="random_state"):
+    with pytest.raises(TypeError, match="expects int"):
         flip_labels(y, T, 0.5)
 
 
