@@ -44,26 +44,25 @@ def _sample(value: Any, columns: Sequence | None) -> dict[str, str]:
     if isinstance(value, str):
         return {"text": short(value, LONGEST_TEXT)}
     if isinstance(value, Mapping):
-        names = {} if columns is None else dict(enumerate(columns))
-        return {"text": _row({names.get(name, name): entry for name, entry in value.items()})}
+        return {"text": _row(value, columns)}
     array = np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)
     if (image := _as_image(array)) is not None:
         return {"image": "data:image/png;base64," + base64.b64encode(_png(image)).decode()}
     if array.ndim == 1:
-        return {"text": _row(dict(zip(range(len(array)) if columns is None else columns, array, strict=False)))}
+        return {"text": _row(dict(enumerate(array)), columns)}
     return {"text": short(array.tolist() if array.size < LONGEST_TEXT else f"array {array.shape}", LONGEST_TEXT)}
 
 
-def _row(values: Mapping) -> str:
+def _row(values: Mapping, columns: Sequence | None) -> str:
     """First values of a table row, with their column names."""
-    shown = [f"{short(name, _LONGEST_VALUE)}: {_value(value)}" for name, value in list(values.items())[:_MOST_VALUES]]
+    names = {} if columns is None else dict(enumerate(columns))
+    shown = []
+    for name, value in list(values.items())[:_MOST_VALUES]:
+        value = plain(value, _LONGEST_VALUE)
+        text = f"{value:.4g}" if isinstance(value, float) else str(value)
+        shown.append(f"{short(names.get(name, name), _LONGEST_VALUE)}: {text}")
     more = len(values) - len(shown)
-    return short(", ".join(shown), 2 * LONGEST_TEXT) + (f", and {more} more" if more else "")
-
-
-def _value(value: Any) -> str:
-    value = plain(value, _LONGEST_VALUE)
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return ", ".join(shown) + (f", and {more} more" if more else "")
 
 
 # ---------------------------------------------------------------------------- images
