@@ -23,14 +23,10 @@ def check_transition_matrix(
             f"{name} has {len(T)} rows and columns, but there are {n_classes} classes; pass one row and one "
             "column per class, in the order of the classes."
         )
-    _check_finite_and_not_negative(T, name, "pass probabilities.")
-    sums = T.sum(axis=1)
-    if (wrong := np.abs(sums - 1) > 1e-6).any():
-        row = int(wrong.argmax())
-        advice = "Divide each row by its sum (entry (i, j) is P(noisy = j | true = i))."
-        if np.allclose(T.sum(axis=0), 1, rtol=0, atol=1e-6):
-            advice = "The columns do: pass the transpose (cleanlab's noise_matrix is transposed)."
-        raise ValueError(f"row {row} of {name} sums to {sums[row]:.9g}, but rows must sum to 1. {advice}")
+    advice = "Divide each row by its sum (entry (i, j) is P(noisy = j | true = i))."
+    if np.allclose(T.sum(axis=0), 1, rtol=0, atol=1e-6):
+        advice = "The columns do: pass the transpose (cleanlab's noise_matrix is transposed)."
+    _check_rows(T, name, 1e-6, advice)
     return T
 
 
@@ -48,14 +44,7 @@ def checked_probabilities(proba: ArrayLike, n_classes: int | None = None, name: 
         raise ValueError(f"{name} has {given.shape[1]} columns, but there are {n_classes} classes; pass one per class.")
     for rows in blocks_of_rows(*given.shape):
         block = given[rows].astype(np.float64, copy=False)
-        _check_finite_and_not_negative(block, name, "pass probabilities, such as the softmax of logits.", rows.start)
-        sums = block.sum(axis=1)
-        if (wrong := np.abs(sums - 1) > 1e-3).any():
-            row = int(wrong.argmax())
-            raise ValueError(
-                f"row {rows.start + row} of {name} sums to {sums[row]:.6g}, but rows must sum to 1. If these are "
-                "logits, apply softmax."
-            )
+        _check_rows(block, name, 1e-3, "If these are logits, apply softmax.", rows.start)
     return given
 
 
@@ -90,9 +79,16 @@ def check_count(n: int, least: int, name: str) -> int:
     return n
 
 
-def _check_finite_and_not_negative(array: NDArray[np.float64], name: str, advice: str, first: int = 0) -> None:
-    """Raise an error for an entry that is not finite or negative; `first` is the number of the first row."""
+def _check_rows(array: NDArray[np.float64], name: str, tolerance: float, advice: str, first: int = 0) -> None:
+    """Check that rows are finite, not negative and sum to 1; `first` is the number of the first row."""
     for fault, wrong in ("NaN or infinite", ~np.isfinite(array)), ("negative", array < 0):
         if wrong.any():
             row, column = np.argwhere(wrong)[0]
-            raise ValueError(f"{name}[{first + row}, {column}] = {array[row, column]:.6g} is {fault}; {advice}")
+            raise ValueError(
+                f"{name}[{first + row}, {column}] = {array[row, column]:.6g} is {fault}; pass probabilities, such as "
+                "the softmax of logits."
+            )
+    sums = array.sum(axis=1)
+    if (wrong := np.abs(sums - 1) > tolerance).any():
+        row = int(wrong.argmax())
+        raise ValueError(f"row {first + row} of {name} sums to {sums[row]:.9g}, but rows must sum to 1. {advice}")

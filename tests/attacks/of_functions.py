@@ -171,12 +171,9 @@ NUMBERS = [
 OTHERS = [
     _case(target, name, {"args": args, **given}, words)
     for target, name, args, given, words in [
-        ("flip_noise", "a list", ([(0, 1)], 2), {}, "pass a dict"),
-        ("flip_noise", "to itself", ({(0, 0): 0.2}, 2), {}, "two different classes"),
-        ("flip_noise", "out of the classes", ({(0, 5): 0.2}, 3), {}, "two different classes"),
-        ("flip_noise", "names", ({("a", "b"): 0.2}, 2), {}, "two different classes"),
-        ("flip_noise", "no pairs", ({0: 1}, 2), {}, "pairs"),
-        ("flip_noise", "too much", ({(0, 1): 0.7, (0, 2): 0.7}, 3), {}, "add up"),
+        ("flip_noise", "to itself", ({(0, 0): 0.2}, 2), {}, "must sum to 1"),
+        ("flip_noise", "no pairs", ({0: 1}, 2), {}, "unpack"),
+        ("flip_noise", "too much", ({(0, 1): 0.7, (0, 2): 0.7}, 3), {}, "must sum to 1"),
         ("flip_noise", "complex numbers", ({(0, 1): 1j}, 2), {}, "pass a probability"),
         ("superclass_noise", "two axes", ([[0, 1]], 0.2), {}, "1-d"),
         ("superclass_noise", "none", ([], 0.2), {}, "1-d"),
