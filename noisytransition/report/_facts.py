@@ -55,7 +55,7 @@ class _Known(NamedTuple):
 
     def bounds(self, *at: Any) -> dict[str, Any]:
         """Bounds of entries of T."""
-        return _bounds(self.low[at].tolist(), self.high[at].tolist(), self.bars)
+        return {"low": self.low[at].tolist(), "high": self.high[at].tolist()}
 
 
 def _known(model: Any, level: float) -> _Known:
@@ -68,15 +68,11 @@ def _known(model: Any, level: float) -> _Known:
     return _Known([plain(name) for name in model.classes_], T, model.class_counts_, low, high, bars)
 
 
-def _bounds(low: Any, high: Any, known: bool) -> dict[str, Any]:
-    return {"low": low if known else None, "high": high if known else None}
-
-
 def make_facts(model: Any, judged: Judged, clean: Clean | None, shown: list[Facts], level: float, title: str) -> Facts:
     """Collect the facts of a report; see `NoiseReport`. `shown` has names and contents of the first label issues."""
     known = _known(model, level)
     n_to_verify = model.plan(width=_PRECISION, level=level).table.n_to_verify.to_numpy()
-    return {
+    facts: Facts = {
         "title": short(title, 200),
         "created": datetime.now().astimezone().isoformat(timespec="seconds"),
         "data": {"n_rows": len(judged.noisy), "n_classes": len(known.T), "level": level, "error_bars": known.bars},
@@ -90,6 +86,10 @@ def make_facts(model: Any, judged: Judged, clean: Clean | None, shown: list[Fact
         "sources": None if model.sources_ is None else _sources(model.source_summary(level)),
         "diagnostics": dict(model.diagnostics_),
     }
+    if not known.bars:
+        for estimated in (facts["noise"], facts["transition"], *facts["flips"], *facts["classes"]["listed"]):
+            estimated |= {"low": None, "high": None}
+    return facts
 
 
 def _share(k: int, n: int, level: float) -> dict[str, float]:
@@ -112,7 +112,7 @@ def _noise(known: _Known, clean: Clean | None, level: float) -> Facts:
         n = len(clean.y)
         wrong = int((clean.y != clean.y_noisy).sum())
         verified = {"n_rows": n, "n_wrong": wrong, "rate": wrong / n, **_share(wrong, n, level)}
-    return {"rate": known.rate, **_bounds(max(low, 0.0), min(high, 1.0), known.bars), "verified": verified}
+    return {"rate": known.rate, "low": max(low, 0.0), "high": min(high, 1.0), "verified": verified}
 
 
 def _transition(known: _Known) -> Facts:
@@ -155,7 +155,8 @@ def _classes(known: _Known, judged: Judged, clean: Clean | None, n_to_verify: ND
         {
             "class": name,
             "noise": 1 - float(known.T[i, i]),
-            **_bounds(1 - float(known.high[i, i]), 1 - float(known.low[i, i]), known.bars),
+            "low": 1 - float(known.high[i, i]),
+            "high": 1 - float(known.low[i, i]),
             "n_rows": float(known.counts[i]),
             "n_given": int(n_given[i]),
             "n_clean": None if n_clean is None else int(n_clean[i]),

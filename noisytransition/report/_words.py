@@ -41,16 +41,15 @@ def _noise(facts: Facts) -> list[str]:
     noise = facts["noise"]
     counted = noise["verified"]
     bars = percents(noise["low"], noise["high"])
-    level = f"{facts['data']['level'] * 100:.4g} % interval"
-    found = [f"About {percent(noise['rate'])} of the labels are wrong{f' ({level}: {bars})' if bars else ''}."]
+    level = f" ({facts['data']['level'] * 100:.4g} % interval: {bars})" if bars else ""
+    found = [f"About {percent(noise['rate'])} of the labels are wrong{level}."]
     if counted:
         low, high = (noise["low"], noise["high"]) if bars else (noise["rate"], noise["rate"])
         verdict = "Both estimates agree."
         if low > counted["high"] or counted["low"] > high:
             verdict = "The estimates disagree: verified samples are not a random sample, or one T is not enough."
         found.append(
-            f"Of {of(counted['n_rows'], 'verified sample')}, {number(counted['n_wrong'])} "
-            f"{'has' if counted['n_wrong'] == 1 else 'have'} a wrong label: "
+            f"Wrong labels of {of(counted['n_rows'], 'verified sample')}: {number(counted['n_wrong'])}, or "
             f"{percent(counted['rate'])} ({percents(counted['low'], counted['high'])}). {verdict}"
         )
     return found
@@ -58,10 +57,10 @@ def _noise(facts: Facts) -> list[str]:
 
 def _transition(facts: Facts) -> list[str]:
     flip = facts["flips"][0]
-    bars = percents(flip["low"], flip["high"])
+    bars = f" ({percents(flip['low'], flip['high'])})" if facts["data"]["error_bars"] else ""
     found = [
-        f"The most probable flip: {percent(flip['probability'])}{f' ({bars})' if bars else ''} of the samples of class "
-        f"{flip['true']} are labelled {flip['noisy']}."
+        f"The most probable flip: {percent(flip['probability'])}{bars} of the samples of class {flip['true']} are "
+        f"labelled {flip['noisy']}."
     ]
     if flip["probability"] < _NO_FLIP:
         found = [f"No flip has a probability of {percent(_NO_FLIP)} or more."]
@@ -79,7 +78,7 @@ def _classes(facts: Facts) -> list[str]:
     if n := classes["n_at_risk"]:
         named = [str(of_class["class"]) for of_class in classes["listed"][:_MOST_NAMED] if of_class["risks"]]
         more = f" and {number(n - len(named))} more" if n > len(named) else ""
-        found = [f"{of(n, 'class')} {'is' if n == 1 else 'are'} at risk: {', '.join(named)}{more}."]
+        found = [f"Classes at risk: {', '.join(named)}{more}."]
     elif facts["data"]["error_bars"]:
         found = ["No class is at risk: none has a high noise rate, few samples, or a label that could swap."]
     else:
@@ -113,10 +112,9 @@ def _calibration(facts: Facts) -> list[str]:
 
 def _label_issues(facts: Facts) -> list[str]:
     found = facts["label_issues"]
-    rows = "sample" if found["n_rows"] == facts["data"]["n_rows"] else "unverified sample"
-    verb = "has a label that is" if found["n_issues"] == 1 else "have labels that are"
+    rows = of(found["n_rows"], "sample" if found["n_rows"] == facts["data"]["n_rows"] else "unverified sample")
     sentences = [
-        f"{number(found['n_issues'])} of {of(found['n_rows'], rows)} {verb} more probably wrong than correct; "
+        f"Labels that are more probably wrong than correct: {number(found['n_issues'])} of {rows}; "
         f"{number(found['n_expected'])} wrong labels are expected."
     ]
     if left_out := found["n_issues"] - len(found["listed"]):

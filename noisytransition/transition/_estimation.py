@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from ..labels._arrays import check_label_indices, is_number
-from ._checks import check_count, check_probabilities, check_transition_matrix
+from ._checks import check_probabilities, check_transition_matrix
 
 #: keeps logarithms and quotients finite; far below any rate that data could distinguish from 0
 TINY = 1e-12
@@ -139,7 +139,6 @@ def count_transition_matrix(
         raise ValueError(f"smoothing={smoothing!r}; pass a finite number of at least 0.")
     if n_classes is None:
         n_classes = int(max(y_true.max(initial=-1), y_noisy.max(initial=-1))) + 1
-    n_classes = check_count(n_classes, 1, "n_classes")
     counts = pair_counts(y_true, y_noisy, n_classes)
     absent = np.flatnonzero(counts.sum(axis=1) == 0)
     if absent.size and not smoothing:
@@ -190,10 +189,7 @@ def confusion_transition_matrix(proba: ArrayLike, y_noisy: ArrayLike) -> NDArray
 def floor_transition_matrix(T: ArrayLike, floor: float) -> NDArray[np.float64]:
     """Raise every entry to at least `floor`, and scale the rest of its row down."""
     T = check_transition_matrix(T)
-    n_classes = len(T)
-    if not is_number(floor) or not 0 <= floor < 1 / n_classes:
-        raise ValueError(f"floor={floor!r}; pass at least 0 and less than 1/c = {1 / n_classes:.6g}.")
-    return floor + (1 - n_classes * floor) * normalise_rows(np.maximum(T, floor) - floor)
+    return floor + (1 - len(T) * floor) * normalise_rows(np.maximum(T, floor) - floor)
 
 
 def pair_counts(first: NDArray[np.integer], second: NDArray[np.integer], n_classes: int) -> NDArray[np.intp]:

@@ -57,7 +57,7 @@ def test_verified_rows_are_counted():
     assert found["low"] < found["rate"] < found["high"]
     assert make(clf, clean=rows).words["noise"][1].endswith("Both estimates agree.")
     wrong = make(clf, clean=rows._replace(y_noisy=(rows.y + 1) % 7)).words["noise"][1]
-    assert "80 verified samples, 80 have a wrong label: 100 %" in wrong
+    assert "80 verified samples: 80, or 100 %" in wrong
     assert "estimates disagree" in wrong
 
 

@@ -166,5 +166,3 @@ def test_a_floor_agrees_with_its_definition_and_is_reached_once(T, floor):
     np.testing.assert_allclose(floored, expected, rtol=1e-9, atol=1e-15)
     np.testing.assert_allclose(floor_transition_matrix(floored, floor), floored, rtol=1e-7, atol=1e-12)
     np.testing.assert_array_less(np.abs(floored.sum(axis=1) - 1), 1e-14)
-    with pytest.raises(ValueError, match="floor"):
-        floor_transition_matrix(T, 0.2)
