@@ -10,8 +10,6 @@ Facts = dict[str, Any]
 _MOST_NAMED = 3
 # Level of the test of one T (conventional)
 _LEVEL = 0.05
-# Smallest gap between confidence and accuracy that is reported
-_GAP = 0.02
 # Smallest probability of a flip that is reported
 _NO_FLIP = 0.005
 # Diagnostics reported in the section on sources
@@ -97,14 +95,9 @@ def _calibration(facts: Facts) -> list[str]:
     found = facts["calibration"]
     if found is None:
         return ["No clean samples were given: pass X_meta and y_meta, samples that were not used in fit."]
-    gap = found["confidence"] - found["accuracy"]
-    calibrated = "it is calibrated on average"
-    if abs(gap) >= _GAP:
-        calibrated = f"it is {'over' if gap > 0 else 'under'}confident by {100 * abs(gap):.1f} points"
     return [
         f"The accuracy on {of(found['n_rows'], 'clean sample')} is {percent(found['accuracy'])} "
-        f"({percents(found['low'], found['high'])}) and the mean confidence {percent(found['confidence'])}: "
-        f"{calibrated}.",
+        f"({percents(found['low'], found['high'])}) and the mean confidence {percent(found['confidence'])}.",
         f"Expected calibration error: {found['expected_calibration_error']:.3f}, over bins of the probability of the "
         "predicted class. It is too low if the classifier was trained on these samples.",
     ]
