@@ -54,7 +54,7 @@ def noise_report(
     y_clean_noisy : array-like of shape (n_clean,), optional
         Noisy labels of these samples, for the observed share of wrong labels and the test of one T.
     display_rows : sequence of n samples or data frame, optional
-        Text, image or table row to display of each sample.
+        Text, image or table row to display of each sample. Images require Pillow.
     columns : sequence of str, optional
         Column names of `display_rows`.
     level : float in (0, 1), default=0.9

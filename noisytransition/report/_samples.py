@@ -1,8 +1,7 @@
 """Samples of a report, as images or short text."""
 
 import base64
-import struct
-import zlib
+import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,7 +13,7 @@ from ._text import LONGEST_TEXT, plain, short
 # number of displayed values of a table row, and characters of each
 _MOST_VALUES, _LONGEST_VALUE = 8, 60
 _SIDE = 64  # longest side of an image in pixels
-_COLOUR_TYPES = {1: 0, 3: 2, 4: 6}  # PNG colour types by number of channels: grey, RGB, RGBA
+_CHANNELS = (1, 3, 4)  # grey, RGB, RGBA
 
 
 def sample_facts(source: Any, positions: Sequence[int], columns: Sequence | None = None) -> list[dict[str, str]]:
@@ -46,8 +45,8 @@ def _sample(value: Any, columns: Sequence | None) -> dict[str, str]:
     if isinstance(value, Mapping):
         return {"text": _row(value, columns)}
     array = np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)
-    if (image := _as_image(array)) is not None:
-        return {"image": "data:image/png;base64," + base64.b64encode(_png(image)).decode()}
+    if (pixels := _pixels(array)) is not None:
+        return {"image": _png(pixels)}
     if array.ndim == 1:
         return {"text": _row(dict(enumerate(array)), columns)}
     return {"text": short(array.tolist() if array.size < LONGEST_TEXT else f"array {array.shape}", LONGEST_TEXT)}
@@ -66,38 +65,28 @@ def _row(values: Mapping, columns: Sequence | None) -> str:
 
 
 # ---------------------------------------------------------------------------- images
-def _as_image(array: NDArray) -> NDArray[np.uint8] | None:
-    """Image of shape (height, width, channels) with sides of at most 64 pixels; None if the array is not an image.
+def _pixels(array: NDArray) -> NDArray[np.uint8] | None:
+    """Pixels of shape (height, width, channels), or (height, width) if grey; None if the array is not an image.
 
     Values are scaled from [min(smallest, 0), max(largest, 1)] to [0, 255], except for uint8.
     """
-    if array.dtype.kind not in "biuf" or not array.size:
-        return None
-    if array.ndim == 2 and min(array.shape) > 1:
-        array = array[..., None]
-    elif array.ndim == 3 and array.shape[2] not in _COLOUR_TYPES:
+    if array.ndim == 3 and array.shape[2] not in _CHANNELS:
         array = np.moveaxis(array, 0, 2)
-    if array.ndim != 3 or array.shape[2] not in _COLOUR_TYPES:
+    is_image = min(array.shape) > 1 if array.ndim == 2 else array.ndim == 3 and array.shape[2] in _CHANNELS
+    if not is_image or not array.size or array.dtype.kind not in "biuf":
         return None
     values = np.nan_to_num(array.astype(np.float64), posinf=0.0, neginf=0.0)
     low, high = (0, 255) if array.dtype == np.uint8 else (min(values.min(), 0), max(values.max(), 1))
-    return (255 * _smaller((values - low) / (high - low))).round().astype(np.uint8)
+    scaled = (255 * (values - low) / (high - low)).round().astype(np.uint8)
+    return scaled[..., 0] if array.shape[2:] == (1,) else scaled
 
 
-def _smaller(image: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Downsample an image by means of square blocks of pixels."""
-    height, width, channels = image.shape
-    step = min(-(-max(height, width) // _SIDE), height, width)
-    height, width = height // step, width // step
-    blocks = image[: height * step, : width * step].reshape(height, step, width, step, channels)
-    return blocks.mean(axis=(1, 3))
+def _png(pixels: NDArray[np.uint8]) -> str:
+    """Small PNG image as a data URI."""
+    from PIL import Image
 
-
-def _png(image: NDArray[np.uint8]) -> bytes:
-    """PNG file (ISO/IEC 15948) with 8 bits per channel, without filters."""
-    height, width, channels = image.shape
-    header = struct.pack(">IIBBBBB", width, height, 8, _COLOUR_TYPES[channels], 0, 0, 0)
-    lines = np.pad(image.reshape(height, -1), ((0, 0), (1, 0)))  # each line starts with its filter type: 0, none
-    parts = ((b"IHDR", header), (b"IDAT", zlib.compress(lines.tobytes(), 9)), (b"IEND", b""))
-    chunks = (struct.pack(">I", len(c)) + name + c + struct.pack(">I", zlib.crc32(name + c)) for name, c in parts)
-    return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
+    image = Image.fromarray(pixels)
+    image.thumbnail((_SIDE, _SIDE))
+    file = io.BytesIO()
+    image.save(file, "PNG", optimize=True)
+    return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode()
