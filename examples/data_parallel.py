@@ -111,7 +111,7 @@ class _Together(Run):
 
     def _train(self, stage: str, net: NoisyLabelNet, rows: Rows) -> None:
         """Train a net from the initial weights of the first process."""
-        if self.state is not None and not _agree((self.state.epochs_done(stage), self.state.is_complete(stage))):
+        if self.state is not None and not _agree(self.state.progress(stage)):
             raise ValueError(
                 f"the processes read different states of {stage!r} in {str(self.state.path)!r}. Use a folder on a disk "
                 "that all hosts share, or omit state."

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor
 
 from ..labels._columns import SourceLabels
 from ..likelihood._calibration import Calibration
@@ -15,14 +14,24 @@ from ..likelihood._held_out import Candidate, HeldOut
 from ..likelihood._sources import Dependence, SourceFit
 from ..likelihood._uncertainty import TransitionUncertainty
 from ..nets import NoisyLabelNet
-from ..persistence._storage import NAMED, about, is_plain, plain_history, write
+from ..noise_model._model import LabelNoiseModel
+from ..persistence._storage import KINDS, is_plain, read, write
 
 if TYPE_CHECKING:
     from ._classifier import NoisyLabelClassifier
 
-KIND = "classifier"
-_RECORDS = [Calibration, Candidate, Dependence, HeldOut, LogLinear, OneT, SourceFit, SourceLabels]
-NAMED.update({cls.__name__: cls for cls in (*_RECORDS, TransitionUncertainty)})
+
+def with_attributes(of: Any, attributes: dict[str, Any]) -> Any:
+    """Set attributes of an instance, except names that its class defines: a file must not overwrite methods."""
+    for name, value in attributes.items():
+        if not hasattr(type(of), name):
+            setattr(of, name, value)
+    return of
+
+
+_RECORDS = (Calibration, Candidate, Dependence, HeldOut, LogLinear, OneT, SourceFit, SourceLabels)
+KINDS.update({cls: (list, cls._make) for cls in (*_RECORDS, TransitionUncertainty)})
+KINDS[LabelNoiseModel] = (lambda model: [vars(model)], lambda parts: with_attributes(LabelNoiseModel(), *parts))
 
 
 def save(clf: "NoisyLabelClassifier", path: str | PathLike) -> None:
@@ -31,42 +40,26 @@ def save(clf: "NoisyLabelClassifier", path: str | PathLike) -> None:
     net = type(clf.net_)
     if (net.infer, net.predict_proba) != (NoisyLabelNet.infer, NoisyLabelNet.predict_proba):
         raise ValueError(f"{net.__name__} overrides how nets predict. Pickle the classifier instead.")
-    path = Path(path)
-    if path.exists():
-        about(path, KIND)  # raises for a file of another kind
-    module = clf.net_.plain_module_
+    if Path(path).exists():
+        read(Path(path), "classifier")  # raises for a file of another kind
     params = clf.get_params(deep=False)
     plain = {k: v for k, v in params.items() if is_plain(v)}
+    fitted = {k: v for k, v in vars(clf).items() if k.endswith("_") and k not in ("net_", *params) and k[0] != "_"}
+    if odd := [name for name, value in fitted.items() if not is_plain(value)]:
+        raise ValueError(f"{type(clf).__name__}.{odd[0]} is not plain data. Pickle the classifier instead.")
+    with torch.random.fork_rng(devices=()):  # methods other than `fit` may need the weights of the loss
+        has_loss = type(clf._loss()) is type(clf.net_.criterion_)
+    module = clf.net_.plain_module_
     content = {
         "class": name_of(type(clf)),
         "module": None if isinstance(clf.module, str) else name_of(type(module)),
         "params": plain,
         "not_saved": sorted(k for k in params.keys() - plain.keys() if k.startswith("module__")),
-        "fitted": _fitted(clf),
+        "fitted": fitted,
         "weights": module.state_dict(),
-        "loss": _loss_state(clf),
+        "loss": clf.net_.criterion_.state_dict() if has_loss else {},
     }
-    write(path, KIND, content)
-
-
-def _fitted(clf: "NoisyLabelClassifier") -> dict[str, Any]:
-    """Fitted attributes except the net."""
-    names = [k for k in vars(clf) if k.endswith("_") and not k.startswith("_") and k not in clf.get_params(deep=False)]
-    fitted = {name: getattr(clf, name) for name in names if name != "net_"}
-    fitted["histories_"] = {stage: plain_history(history) for stage, history in clf.histories_.items()}
-    if "noise_model_" in fitted:
-        fitted["noise_model_"] = vars(fitted["noise_model_"])
-    for name, value in fitted.items():
-        if not is_plain(value):
-            raise ValueError(f"{type(clf).__name__}.{name} is not plain data. Pickle the classifier instead.")
-    return fitted
-
-
-def _loss_state(clf: "NoisyLabelClassifier") -> dict[str, Tensor]:
-    """Weights of the loss, if methods other than `fit` need them."""
-    with torch.random.fork_rng(devices=()):
-        is_needed = type(clf._loss()) is type(clf.net_.criterion_)
-    return clf.net_.criterion_.state_dict() if is_needed else {}
+    write(Path(path), "classifier", content)
 
 
 def name_of(cls: type) -> str:

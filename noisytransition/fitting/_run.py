@@ -143,12 +143,12 @@ class Run:
         """Train a net; with a saved state, only the remaining epochs."""
         if n_before := self._n_elsewhere + len(self.histories):
             torch.manual_seed(self.seed + n_before)  # each stage draws its own batches
-        if self.state is not None and self.state.is_complete(stage):
+        done, is_complete = (0, False) if self.state is None else self.state.progress(stage)
+        if self.state is not None and is_complete:
             self.state.restore(stage, net)
             return
         if net.verbose:  # a heading for skorch's table
             print(stage.replace("_", " "))
-        done = 0 if self.state is None else self.state.epochs_done(stage)
         net.partial_fit(rows, rows.label, epochs=net.max_epochs - done)
         for epoch in net.history:
             epoch["batches"] = []  # histories of single batches are large

@@ -10,13 +10,11 @@ import torch
 from torch import Tensor, nn
 
 from ..base._classifier import NoisyLabelClassifier
-from ..base._noise_model_mixin import NoiseModelMixin
-from ..base._save import KIND, name_of
+from ..base._save import name_of, with_attributes
 from ..fitting._checks import check_device
 from ..fitting._parameters import built_in
 from ..nets import MLP, NoisyLabelNet
 from ..nets._checks import check_sized
-from ..noise_model._model import LabelNoiseModel
 from ..persistence._storage import read
 
 # net parameters that affect predictions
@@ -70,7 +68,7 @@ def load(
     >>> load(path).predict(X[::10])
     array([0, 0, 1, 1])
     """
-    content = read(Path(path), KIND)
+    content = read(Path(path), "classifier")
     if content["module"] is not None and module is None:
         raise ValueError(
             f"{str(path)!r} contains the weights of {content['module']} but not its code. Pass its class or an "
@@ -78,12 +76,15 @@ def load(
         )
     if missing := [k for k in content["not_saved"] if k not in net_params and not isinstance(module, nn.Module)]:
         raise ValueError(f"{missing} cannot be saved. Pass them again: load(path, {missing[0]}=...).")
+    from . import METHODS  # at module level, the import would be circular
+
+    classes = {name_of(known): known for known in ([cls] if cls else METHODS.values())}
+    if content["class"] not in classes:
+        raise ValueError(f"the saved classifier is a {content['class']}. Pass this class: load(path, cls=...).")
     params = content["params"] | net_params | ({} if module is None else {"module": module})
-    clf = _with_attributes(_class_of(content["class"], cls)(**params), content["fitted"])
+    clf = with_attributes(classes[content["class"]](**params), content["fitted"])
     if clf.device is not None:
         check_device(clf.device)
-    if isinstance(clf, NoiseModelMixin):
-        clf.noise_model_ = _with_attributes(LabelNoiseModel(), content["fitted"]["noise_model_"])
     with torch.random.fork_rng(devices=()):  # keep the user's random state: initial weights are drawn
         clf.net_ = _net(clf, content["weights"])
     _load_state(clf.net_.plain_module_, content["weights"], "module")
@@ -91,24 +92,6 @@ def load(
         _load_state(clf.net_.criterion_, content["loss"], "loss")
     clf.net_.history_ = list(clf.histories_.values())[-1]
     return clf
-
-
-def _with_attributes(of: Any, attributes: dict[str, Any]) -> Any:
-    """Set attributes of an instance, except names that its class defines: a file must not overwrite methods."""
-    for name, value in attributes.items():
-        if not hasattr(type(of), name):
-            setattr(of, name, value)
-    return of
-
-
-def _class_of(name: str, cls: type[NoisyLabelClassifier] | None) -> type[NoisyLabelClassifier]:
-    """Class of the classifier: `cls`, or one of `METHODS`."""
-    from . import METHODS  # at module level, the import would be circular
-
-    known = {name_of(method): method for method in METHODS.values()} if cls is None else {name_of(cls): cls}
-    if name not in known:
-        raise ValueError(f"the saved classifier is a {name}. Pass this class: load(path, cls=...).")
-    return known[name]
 
 
 def _net(clf: NoisyLabelClassifier, weights: dict[str, Tensor]) -> NoisyLabelNet:
@@ -126,13 +109,11 @@ def _net(clf: NoisyLabelClassifier, weights: dict[str, Tensor]) -> NoisyLabelNet
 
 
 def _load_state(part: nn.Module, state: dict[str, Tensor], name: str) -> None:
-    """Load weights. Raise if names, shapes or types differ."""
-    mine = {k: (v.dtype, tuple(v.shape)) for k, v in part.state_dict().items()}
-    theirs = {k: (v.dtype, tuple(v.shape)) for k, v in state.items()}
-    if differ := sorted(key for key in {*mine, *theirs} if mine.get(key) != theirs.get(key)):
-        key = differ[0]
+    """Load weights. Raise if names, shapes or types differ: torch would convert types silently."""
+    mine, saved = ({k: (v.dtype, v.shape) for k, v in of.items()} for of in (part.state_dict(), state))
+    if differ := sorted({key for key, _ in mine.items() ^ saved.items()}):
         raise ValueError(
-            f"the {name} has other weights than the saved one in {differ[:3]}: {key} is {mine.get(key)}, but "
-            f"{theirs.get(key)} was saved. Pass the module that was fitted, with its parameters."
+            f"the {name} has other weights than the saved one in {differ[:3]}. Pass the module that was fitted, with "
+            "its parameters."
         )
     part.load_state_dict(state)
