@@ -98,10 +98,10 @@ class _Together(Run):
         if dist.get_rank() == 0:
             try:
                 opened = FitState(path, fingerprint | {"processes": str(dist.get_world_size())}, self.seed)
-            except ValueError as error:
+            except (ValueError, OSError) as error:
                 opened = error  # raising here would leave the other processes waiting
         opened = _of_first(opened)
-        if isinstance(opened, ValueError):
+        if isinstance(opened, Exception):
             raise opened
         opened.writes = dist.get_rank() == 0
         self.state, self.seed = opened, opened.seed

@@ -23,7 +23,7 @@ pytestmark = [
 ]
 JOBS = {name: {} for name in METHODS} | {"EM, 2 processes": {"n_jobs": 2}}
 # trials of each job; a thousand take an hour
-N_TRIALS = 4
+N_TRIALS = 2
 # a trial that has not ended by then hangs
 SECONDS = 60
 

@@ -161,22 +161,6 @@ def test_classes_of_the_user_s(blobs, path):
 
 
 # ---------------------------------------------------------------------------- files
-def test_other_files_are_refused_and_not_overwritten(plain, path, tmp_path):
-    save_file({"a": torch.zeros(2)}, tmp_path / "tensors")
-    (tmp_path / "text").write_text("a,b\n")
-    for name in ("tensors", "text"):
-        before = (tmp_path / name).read_bytes()
-        for call in (load, plain.save):
-            with pytest.raises(ValueError, match="is not a saved classifier"):
-                call(tmp_path / name)
-        assert (tmp_path / name).read_bytes() == before
-    for call in (load, plain.save):
-        with pytest.raises(FileNotFoundError, match="nowhere"):
-            call(tmp_path / "nowhere" / "clf")
-    plain.save(path)
-    plain.save(path)
-
-
 class Exploit:
     def __init__(self, path):
         self.path = path
@@ -185,13 +169,24 @@ class Exploit:
         return Path.write_text, (self.path, "owned")
 
 
-def test_a_pickle_in_place_of_the_file_runs_no_code(path, tmp_path):
-    path.write_bytes(pickle.dumps(Exploit(tmp_path / "owned")))
-    pickle.loads(path.read_bytes())  # the exploit works
-    (tmp_path / "owned").unlink()
-    with pytest.raises(ValueError, match="is not a saved classifier"):
-        load(path)
+def test_other_files_are_refused_and_run_no_code_and_are_not_overwritten(plain, path, tmp_path):
+    save_file({"a": torch.zeros(2)}, tmp_path / "tensors")
+    (tmp_path / "text").write_text("a,b\n")
+    (tmp_path / "pickle").write_bytes(pickle.dumps(Exploit(tmp_path / "owned")))
+    for name in ("tensors", "text", "pickle"):
+        before = (tmp_path / name).read_bytes()
+        for call in (load, plain.save):
+            with pytest.raises(ValueError, match="is not a saved classifier"):
+                call(tmp_path / name)
+        assert (tmp_path / name).read_bytes() == before
     assert not (tmp_path / "owned").exists()
+    pickle.loads(before)
+    assert (tmp_path / "owned").exists(), "the exploit works"
+    for call in (load, plain.save):
+        with pytest.raises(FileNotFoundError, match="nowhere"):
+            call(tmp_path / "nowhere" / "clf")
+    plain.save(path)
+    plain.save(path)
 
 
 def test_no_attribute_of_python_s_own_comes_from_a_file(blobs, plain, path):

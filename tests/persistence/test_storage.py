@@ -30,7 +30,7 @@ VALUES += [
 VALUES += [np.zeros((0, 3)), np.array(["a", "bc"]), np.array(5), np.arange(6).reshape(2, 3)[:, ::2], np.array([True])]
 VALUES += [np.array(["a", 1, None], dtype=object), np.float16([0.1]), np.float32(0.1), np.bool_(True), np.str_("q")]
 VALUES += [torch.tensor(1.5), torch.arange(3).bfloat16(), torch.zeros(0, 2), torch.arange(6.0).reshape(2, 3).T]
-VALUES += [torch.float16, torch.device("cuda:1")]
+VALUES += [torch.float16, torch.device("cuda:1"), (shared := torch.arange(6.0)), shared[1:], shared.double()]
 
 
 @pytest.fixture
@@ -49,15 +49,8 @@ def test_values_are_the_same_after_a_file(path):
 
 
 def test_a_history_is_of_epochs_and_without_what_cannot_be_written(path):
-    write(path, "fit", History([{"epoch": 1, "thing": object(), "batches": [{"n": 1}]}]))
-    assert read(path, "fit") == History([{"epoch": 1, "batches": []}])
-
-
-def test_tensors_that_share_their_memory(path):
-    weight = torch.rand(3, 2)
-    write(path, "fit", [weight, weight[1], nn.Parameter(weight)])
-    for one, other in zip(read(path, "fit"), (weight, weight[1], weight), strict=True):
-        assert torch.equal(one, other)
+    write(path, "fit", History([{"epoch": 1, "thing": object(), "loss": nn.Parameter(torch.ones(())), "batches": [1]}]))
+    assert read(path, "fit") == History([{"epoch": 1, "loss": 1, "batches": []}])
 
 
 class Numbers(list):
