@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 def with_attributes(of: Any, attributes: dict[str, Any]) -> Any:
-    """Set attributes of an instance, except names that its class defines: a file must not overwrite methods."""
+    """Set attributes of an instance, except methods and names that Python or numpy would call or read."""
     for name, value in attributes.items():
-        if not hasattr(type(of), name):
+        if not (hasattr(type(of), name) or name.startswith("__")):
             setattr(of, name, value)
     return of
 

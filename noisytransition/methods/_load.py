@@ -87,9 +87,9 @@ def load(
         check_device(clf.device)
     with torch.random.fork_rng(devices=()):  # keep the user's random state: initial weights are drawn
         clf.net_ = _net(clf, content["weights"])
-    _load_state(clf.net_.plain_module_, content["weights"], "module")
+    _load_weights(clf.net_.plain_module_, content["weights"])
     if content["loss"]:
-        _load_state(clf.net_.criterion_, content["loss"], "loss")
+        clf.net_.criterion_.load_state_dict(content["loss"])
     clf.net_.history_ = list(clf.histories_.values())[-1]
     return clf
 
@@ -108,12 +108,12 @@ def _net(clf: NoisyLabelClassifier, weights: dict[str, Tensor]) -> NoisyLabelNet
     return net
 
 
-def _load_state(part: nn.Module, state: dict[str, Tensor], name: str) -> None:
+def _load_weights(module: nn.Module, weights: dict[str, Tensor]) -> None:
     """Load weights. Raise if names, shapes or types differ: torch would convert types silently."""
-    mine, saved = ({k: (v.dtype, v.shape) for k, v in of.items()} for of in (part.state_dict(), state))
+    mine, saved = ({k: (v.dtype, v.shape) for k, v in of.items()} for of in (module.state_dict(), weights))
     if differ := sorted({key for key, _ in mine.items() ^ saved.items()}):
         raise ValueError(
-            f"the {name} has other weights than the saved one in {differ[:3]}. Pass the module that was fitted, with "
+            f"the module has other weights than the saved one in {differ[:3]}. Pass the module that was fitted, with "
             "its parameters."
         )
-    part.load_state_dict(state)
+    module.load_state_dict(weights)

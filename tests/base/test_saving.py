@@ -192,8 +192,10 @@ def test_other_files_are_refused_and_run_no_code_and_are_not_overwritten(plain, 
 def test_no_attribute_of_python_s_own_comes_from_a_file(blobs, plain, path):
     plain.save(path)
     content = read(path, "classifier")
-    content["fitted"] |= {"__dict__": {}, "__class__": "x", "predict": 1}
+    interface = {"shape": (1,), "typestr": "<f8", "data": (0, True)}  # an address, which numpy would read
+    content["fitted"] |= {"__dict__": {}, "__class__": "x", "predict": 1, "__array_interface__": interface}
     write(path, "classifier", content)
+    assert not hasattr(load(path), "__array_interface__")
     np.testing.assert_array_equal(load(path).predict(blobs[0]), plain.predict(blobs[0]))
 
 
