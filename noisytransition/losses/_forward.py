@@ -11,8 +11,6 @@ from torch.nn import functional as F
 # Smallest initial entry of T. With log 0, the gradient would stay 0, and a label with an empty column would have an
 # infinite loss. A choice, not measured.
 MIN_ENTRY = 1e-12
-# Number of entries of T computed at once: all of T for up to 1,024 classes
-_PART_SIZE = 2**20
 
 
 def corrected_cross_entropy(logits: Tensor, y: Tensor, log_transition: Tensor) -> Tensor:
@@ -109,7 +107,7 @@ class ForwardLoss(nn.Module):
         by_label = torch.as_tensor(np.log(T).T.copy(), dtype=torch.get_default_dtype())
         # in column order in memory, since a step reads the columns of its labels
         self.transition_logits = nn.Parameter(by_label.T, requires_grad=False)
-        # cache: the logits, their state, log row sums, and T by label unless it is large
+        # cache: the logits, their state, log row sums, and T by label unless T is from counts
         self._known: tuple[Tensor, tuple[int, int], Tensor, Tensor | None] | None = None
         #: P(true | x, label) of the last batch, unless T is learned by gradients
         self.posterior_: Tensor | None = None
@@ -158,17 +156,14 @@ class ForwardLoss(nn.Module):
         return self.transition_logits.T.index_select(0, y).sub_(normalizer)
 
     def _normalized(self) -> tuple[Tensor, Tensor | None]:
-        """Log row sums of exp(logits), and T by label unless it is large."""
+        """Log row sums of exp(logits), and T by label unless T is from counts."""
         logits = self.transition_logits
         if self._known is None or self._known[0] is not logits or self._known[1] != _state(logits):
             by_label = logits.detach().T
             top = by_label.amax(0)
-            total = torch.zeros_like(top)
-            for part in _parts(by_label):
-                proba = (part - top).exp_()
-                total += proba.sum(0)
-            is_whole = len(proba) == len(by_label)
-            self._known = (logits, _state(logits), top + total.log(), proba.div_(total) if is_whole else None)
+            proba = (by_label - top).exp_()
+            total = proba.sum(0)
+            self._known = (logits, _state(logits), top + total.log(), proba.div_(total))
         return self._known[2:]
 
     @torch.no_grad()
@@ -218,20 +213,9 @@ class ForwardLoss(nn.Module):
         """
         q = self.posterior(logits, y)
         terms = (q * (tangent - (q * tangent).sum(1, keepdim=True)) / len(y)).to(self.transition_logits.dtype)
-        return [self._proba_times(-terms.sum(0)).index_add_(0, y, terms).T]
-
-    def _proba_times(self, factor: Tensor) -> Tensor:
-        """T by label, with each column multiplied by a factor of the true class."""
-        normalizer, proba = self._normalized()
-        if proba is not None:
-            return proba * factor
-        by_label = self.transition_logits.detach().T
-        last = self.transition_logits.grad
-        # new memory for each gradient would double the time with 10,000 classes
-        product = torch.empty_like(by_label) if last is None else last.T
-        for part, out in zip(_parts(by_label), _parts(product), strict=True):
-            torch.sub(part, normalizer, out=out).exp_().mul_(factor)
-        return product
+        _, proba = self._normalized()
+        proba = self.transition_by_label if proba is None else proba
+        return [(proba * -terms.sum(0)).index_add_(0, y, terms).T]
 
 
 class GoldCorrectionLoss(ForwardLoss):
@@ -300,9 +284,3 @@ class SourcesLoss(GoldCorrectionLoss):
 def _state(logits: Tensor) -> tuple[int, int]:
     """Version and address of a tensor, which change with its values."""
     return logits._version, logits.data_ptr()
-
-
-def _parts(matrix: Any) -> Any:
-    """Rows of a square matrix in parts that fit into the processor's cache."""
-    n = max(1, _PART_SIZE // len(matrix))
-    return [matrix[i : i + n] for i in range(0, len(matrix), n)]

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
-from ._factored import factored_point
+from ._factored import factored_look_ahead
 from ._methods import METHODS, Point, candidate_methods
 
 
@@ -112,9 +112,8 @@ def look_ahead(
             [ 0.0250, -0.0250]])
     """
     methods = tuple(methods or candidate_methods(module))
-    if "factored" in methods and (own := factored_point(module, x, rates)) is not None:
-        loss, tangent = own.tangent(cotangent(own.logits.detach()), meta)
-        return LookAhead(own.logits, tangent, loss, "factored")
+    if "factored" in methods and (found := factored_look_ahead(module, x, cotangent, meta, rates)) is not None:
+        return LookAhead(*found, "factored")
     point = Point(module, x, rates, precision)
     r = cotangent(point.logits.detach())
     for method in (name for name in methods if name != "factored"):

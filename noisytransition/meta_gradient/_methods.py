@@ -16,7 +16,6 @@ from torch import Tensor, nn
 from torch.autograd import forward_ad
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from ._batch_norm import fused_batch_norms
 from ._factored import is_relu_mlp
 from ._forward_pass import PRECISIONS, called_with, first_part, logits_of, places_of
 
@@ -143,7 +142,7 @@ def _load_forward_rules() -> None:
 def dual_tangent(point: Point, direction: Sequence[Tensor]) -> Tensor:
     """Run one forward-mode pass, under ``no_grad`` so that autograd does not record the tangents."""
     _load_forward_rules()
-    with point.replayed(), torch.no_grad(), forward_ad.dual_level(), fused_batch_norms(point.module):
+    with point.replayed(), torch.no_grad(), forward_ad.dual_level():
         weights = [forward_ad.make_dual(w.detach(), d) for w, d in zip(point.weights, direction, strict=True)]
         tangent = forward_ad.unpack_dual(point(weights, point.x)).tangent
     return torch.zeros_like(point.logits) if tangent is None else tangent

@@ -48,13 +48,6 @@ def check_start(net: "NoisyLabelNet", rows: Rows, classes: NDArray) -> None:
             f"precision={net.precision!r} requires a float32 module, but {type(module).__name__} has "
             f"{sorted(map(str, found))}. Use float32 weights, or omit precision."
         )
-    for group in net.optimizer_.param_groups:
-        is_half = any(weight.dtype is torch.float16 for weight in group["params"])
-        if is_half and "eps" in group and np.float16(group["eps"]) == 0:
-            raise ValueError(
-                f"{type(net.optimizer_).__name__} cannot train float16 weights: its eps={group['eps']} is 0 there. "
-                "Use SGD, a bfloat16 or float32 module, or precision='fp16' with a float32 module."
-            )
     _check_logits(_logits_of_two(net, rows), module, 2 if len(rows) > 1 else 1, classes)
 
 
@@ -109,8 +102,13 @@ class DivergenceError(ValueError):
     """Training resulted in a loss, weight or probability that is not finite."""
 
 
-def check_losses(net: "NoisyLabelNet") -> None:
-    """Raise if a loss of the epoch's training batches is not finite."""
+def check_epoch(net: "NoisyLabelNet") -> None:
+    """Raise if an epoch has no training batch, or a training loss that is not finite."""
+    if not net.history[-1, "train_batch_count"]:
+        raise ValueError(
+            "an epoch has no batch: iterator_train__drop_last=True with fewer samples than batch_size="
+            f"{net.batch_size}. Lower batch_size, or omit drop_last."
+        )
     losses = [batch["train_loss"] for batch in net.history[-1]["batches"] if "train_loss" in batch]
     if bad := [loss for loss in losses if not np.isfinite(loss)]:
         raise DivergenceError(f"the training loss is {bad[0]} in epoch {len(net.history)}: {_advice(net)}")

@@ -7,16 +7,15 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
+from skorch import NeuralNetClassifier
 from skorch.callbacks import Callback, EarlyStopping, EpochScoring, PassthroughScoring
-from skorch.dataset import get_len
 from skorch.utils import to_numpy, to_tensor
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 
 from ..meta_gradient._forward_pass import each_part, has_parts, logits_of
 from ._batches import Batch, BatchLoader, Loaded, on_device, rows_at_once
-from ._checks import check_proba, check_start, check_weights, uncompiled
-from ._loop import LeanNet
+from ._checks import check_epoch, check_proba, check_start, check_weights, uncompiled
 from ._mlp import MLP
 from ._rows import Rows
 from ._update import Update
@@ -24,7 +23,7 @@ from ._update import Update
 _SOFTMAX = partial(torch.softmax, dim=-1)
 
 
-class NoisyLabelNet(LeanNet):
+class NoisyLabelNet(NeuralNetClassifier):
     """skorch classifier with learned loss parameters.
 
     Parameters
@@ -54,6 +53,8 @@ class NoisyLabelNet(LeanNet):
 
     # in training, a loader draws a seed from the global generator, as in skorch
     _is_trained_now = False
+    #: gradient scaler; it changes gradients in fp16 only, where small ones are zero
+    scaler_: torch.amp.GradScaler
 
     def __init__(
         self,
@@ -98,6 +99,13 @@ class NoisyLabelNet(LeanNet):
         check_start(self, rows, classes)
         return self
 
+    def initialize(self) -> "NoisyLabelNet":
+        """Initialise as in skorch, and the gradient scaler."""
+        super().initialize()
+        device = torch.device(self.device or "cpu").type
+        self.scaler_ = torch.amp.GradScaler(device, enabled=self.precision == "fp16")
+        return self
+
     # ---- inputs
     @property
     def plain_module_(self) -> nn.Module:
@@ -128,14 +136,10 @@ class NoisyLabelNet(LeanNet):
 
     def evaluated(self, dataset: Any) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield logits and labels of a data set in parts, without drawing random numbers."""
-        if not hasattr(dataset, "__getitems__"):  # a custom data set is loaded as in skorch
-            yield from ((self.evaluation_step(batch), batch[1]) for batch in self.get_iterator(dataset))
-            return
-        size = self._evaluation_params(dataset)["batch_size"]
-        for i in range(0, len(dataset), size):
-            rows = dataset.__getitems__(range(i, min(i + size, len(dataset))))
-            labels = torch.from_numpy(rows.label)
-            yield self.evaluation_step((rows.inputs(), labels)), labels
+        loader = self.get_iterator(dataset)
+        if isinstance(loader, DataLoader):
+            loader.generator = torch.Generator()
+        yield from ((self.evaluation_step(batch), batch[1]) for batch in loader)
 
     def get_iterator(self, dataset: Dataset | None, training: bool = False) -> Iterable:
         """Make a loader; outside of training, it does not use the global random generator."""
@@ -154,18 +158,7 @@ class NoisyLabelNet(LeanNet):
 
     def predict_proba(self, X: Any) -> NDArray:
         """Predict posteriors; raise if one is not finite."""
-        dataset = self.get_dataset(X)
-        posterior_of = self._get_predict_nonlinearity()
-        # skorch keeps the small output of each batch between large freed inputs, which fragments memory
-        proba = np.empty(0)
-        n = 0
-        for logits in self.forward_iter(dataset):
-            part = to_numpy(posterior_of(logits))
-            if not n:
-                proba = np.empty((get_len(dataset), *part.shape[1:]), part.dtype)
-            proba[n : n + len(part)] = part
-            n += len(part)
-        proba = proba[:n]  # a loader with drop_last omits samples
+        proba = super().predict_proba(X)
         check_proba(self, proba)
         return proba
 
@@ -178,8 +171,7 @@ class NoisyLabelNet(LeanNet):
     # ---- the step
     def train_step(self, batch: Loaded, **fit_params: Any) -> dict[str, Any]:
         """Take one step; the update runs once, even if the optimiser repeats evaluations (LBFGS)."""
-        if not all(part.training for part in (*self.module_.modules(), *self.criterion_.modules())):
-            self._set_training(True)  # slow
+        self._set_training(True)
         batch = self.prepared(batch)
         if self.update is not None:
             self.update.before_step(self, batch)
@@ -208,8 +200,33 @@ class NoisyLabelNet(LeanNet):
         with torch.no_grad():
             logits = self._output(batch.x)
             loss = self.criterion_(logits, batch.label, **batch.named(self.criterion_))
-        self.record_batch(f"valid_{self.labels}_loss", loss)
+        self.history.record_batch(f"valid_{self.labels}_loss", loss.item())
         return {"loss": loss, "y_pred": logits}
+
+    def run_single_epoch(
+        self, iterator: Iterable | None, training: bool, prefix: str, step_fn: Callable, **fit_params: Any
+    ) -> None:
+        """Run an epoch; raise if it has no training batch, or a training loss that is not finite."""
+        super().run_single_epoch(iterator, training, prefix, step_fn, **fit_params)
+        if training:
+            check_epoch(self)
+
+    # ---- half precision
+    def backward(self, loss: Tensor) -> None:
+        """Compute the gradients of a loss; in fp16 scaled, then unscaled."""
+        self.scaler_.scale(loss).backward()
+        for name in self._optimizers:
+            self.scaler_.unscale_(getattr(self, f"{name}_"))
+
+    def _step_optimizer(self, step_fn: Callable) -> None:
+        """Take a step; in fp16 only if all gradients are finite."""
+        if not self.scaler_.is_enabled():
+            super()._step_optimizer(step_fn)
+            return
+        step_fn()
+        for name in self._optimizers:
+            self.scaler_.step(getattr(self, f"{name}_"))
+        self.scaler_.update()
 
     # ---- parameters of the criterion
     def torch_compile(self, module: nn.Module, name: str) -> nn.Module:
@@ -262,8 +279,6 @@ class NoisyLabelNet(LeanNet):
         self, X: ArrayLike | Dataset, y: ArrayLike | None = None, classes: ArrayLike | None = None, **fit_params: Any
     ) -> "NoisyLabelNet":
         """Continue the training. Unlike skorch, raise KeyboardInterrupt, and check that weights are finite."""
-        if self.precision == "fp16":
-            self.scaler_ = torch.amp.GradScaler(torch.device(self.device or "cpu").type)
         self._is_trained_now = True
         try:
             super().partial_fit(X, y, classes, **fit_params)

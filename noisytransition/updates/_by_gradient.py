@@ -25,8 +25,6 @@ class ByGradient(Update):
         would shrink T to the uniform matrix.
     """
 
-    reads_batches = False
-
     def __init__(self, lr: float | None = None) -> None:
         self.lr = lr
         if lr is None:
@@ -47,5 +45,5 @@ class ByGradient(Update):
     def on_grad_computed(self, net: "NoisyLabelNet", *args: Any, **kwargs: Any) -> None:
         """Take a step with the gradient at the weights before the network's step."""
         if self.lr is not None:
-            net.take_step(self.optimizer_)
+            net.scaler_.step(self.optimizer_)  # in fp16 only if all gradients are finite
             self.optimizer_.zero_grad()

@@ -99,7 +99,7 @@ class MetaGradient(Update):
         )
         self.methods_ = (ahead.method,)  # do not retry methods that failed
         batch.logits = ahead.logits
-        net.record_batch("meta_loss", ahead.meta_loss)
+        net.history.record_batch("meta_loss", ahead.meta_loss.item())
         if net.precision == "fp16" and not ahead.tangent.isfinite().all():
             return  # overflow: omit this step, as for the network
         tangent = ahead.tangent

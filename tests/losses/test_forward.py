@@ -229,25 +229,6 @@ def test_a_T_that_is_learned_has_a_gradient(problem):
     torch.testing.assert_close(loss.transition_logits.grad, expected, **CLOSE)
 
 
-# ---------------------------------------------------------------------------- many classes
-@pytest.mark.parametrize("change", [by_copy, by_set_counts])
-def test_parts_of_T_give_what_all_of_it_gives(change, monkeypatch):
-    """Evaluated in chunks of two labels, the last chunk with one."""
-    g = torch.Generator().manual_seed(0)
-    theta, z, u = (torch.randn(5, 5, generator=g, dtype=torch.float64) for _ in range(3))
-    y = torch.tensor([0, 3, 3, 1, 0])
-    whole, expected_T = loss_of(theta), F.softmax(theta, 1)
-    expected = whole(z, y), whole.meta_gradients(z, y, u)[0].clone()
-    monkeypatch.setattr("noisytransition.losses._forward._PART_SIZE", 10)
-    loss = change(ForwardLoss(np.full((5, 5), 0.2)).double(), theta)
-    np.testing.assert_allclose(loss.transition_matrix, expected_T, rtol=1e-12)
-    torch.testing.assert_close(loss.transition_by_label, expected_T.T, rtol=1e-12, atol=0)
-    for _ in range(2):
-        torch.testing.assert_close(loss(z, y), expected[0], **CLOSE)
-        (gradient,) = loss.meta_gradients(z, y, u)
-        torch.testing.assert_close(gradient, expected[1], **CLOSE)
-
-
 def test_a_resumed_training_has_the_gradients_of_one_that_goes_on():
     """The cached T of a loss must not change results, bitwise."""
     g = torch.Generator().manual_seed(0)

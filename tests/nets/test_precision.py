@@ -165,8 +165,8 @@ def test_callbacks_see_gradients_that_are_not_scaled(blobs):
 
 def test_a_step_that_overflows_is_left_out(blobs, monkeypatch):
     module = nn.Linear(4, 3)
-    net = fit_noisy(CrossEntropyClassifier, blobs, precision="fp16", module=module, max_epochs=0).net_
     monkeypatch.setattr(torch.amp, "GradScaler", partial(torch.amp.GradScaler, init_scale=2.0**40))
+    net = fit_noisy(CrossEntropyClassifier, blobs, precision="fp16", module=module, max_epochs=0).net_
     before = module.weight.clone()
     net.partial_fit(blobs[0].astype(np.float32)[:64], blobs[1][:64], epochs=1)
     assert torch.equal(net.module_.weight, before)
