@@ -45,84 +45,25 @@ def _split(module: nn.Module) -> tuple[nn.Module, list[nn.Module]]:
 class _Layer:
     """A Linear layer at W and at W_hat, with its inputs in the noisy and in the clean batch."""
 
-    noisy: Tensor
     clean: Tensor
     weight_hat: Tensor
-    bias_hat: Tensor | None
 
-    def __init__(self, layer: nn.Linear, weight_rate: float, bias_rate: float) -> None:
+    def __init__(self, layer: nn.Linear, rates: tuple[float, float], noisy: Tensor) -> None:
         self.weight = layer.weight
         self.bias = layer.bias
-        self.weight_rate = weight_rate
-        self.bias_rate = bias_rate
+        self.weight_rate, self.bias_rate = rates
+        self.noisy = noisy
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Compute the outputs of the noisy batch."""
-        self.noisy = x.detach()
-        return F.linear(x, self.weight, self.bias)
-
-    def step(self, d: Tensor) -> None:
-        """Move to W_hat; d are the cotangents of the noisy outputs."""
+    def clean_outputs(self, clean: Tensor, d: Tensor) -> Tensor:
+        """Move to W_hat, with d the cotangents of the noisy outputs, and compute the outputs for clean inputs."""
+        self.clean = clean
         self.weight_hat = torch.addmm(self.weight, d.T, self.noisy, alpha=-self.weight_rate)
-        self.bias_hat = None if self.bias is None else torch.sub(self.bias, d.sum(0), alpha=self.bias_rate)
+        bias = None if self.bias is None else torch.sub(self.bias, d.sum(0), alpha=self.bias_rate)
+        return F.linear(clean, self.weight_hat, bias)
 
-    def clean_forward(self, x: Tensor) -> Tensor:
-        """Compute the outputs of the clean batch at W_hat."""
-        self.clean = x
-        return F.linear(x, self.weight_hat, self.bias_hat)
-
-    def tangent(self, before: Tensor | None, d: Tensor) -> Tensor:
-        """Compute the tangent of the noisy outputs along rate * g, from that of the outputs of the layer before.
-
-        d are the cotangents of the clean outputs, and g the gradient of the clean loss.
-        """
-        moved = torch.addmm(self.bias_rate * d.sum(0), self.noisy, self.clean.T @ d, alpha=self.weight_rate)
-        return moved if before is None else moved.addmm_(_through_relu(before, self.noisy), self.weight.T)
-
-
-class FactoredPoint:
-    """An MLP at W and its logits on the noisy batch; `rates` are those of the virtual step by parameter name."""
-
-    def __init__(self, module: nn.Module, x: Tensor, rates: Mapping[str, float]) -> None:
-        self.layers: list[_Layer] = []
-        self.logits: Tensor = x
-        for name, part in module._modules.items():
-            if isinstance(part, nn.Linear):
-                layer = _Layer(part, rates.get(f"{name}.weight", 0.0), rates.get(f"{name}.bias", 0.0))
-                self.logits = layer.forward(torch.relu(self.logits) if self.layers else x)
-                self.layers.append(layer)
-
-    @torch.no_grad()
-    def tangent(self, cotangent: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        """Compute the loss of the clean batch at W_hat and the tangent of the noisy logits."""
-        layers = self.layers
-        noisy = _cotangents([(layer.weight, layer.noisy) for layer in layers], cotangent)
-        for layer, d in zip(layers, noisy, strict=True):
-            layer.step(d)
-        for layer in layers:
-            x = layer.clean_forward(x if layer is layers[0] else x.relu_())
-        log_proba = torch.log_softmax(x, 1)
-        d = log_proba.exp().div_(len(x))
-        d.scatter_add_(1, y[:, None], d.new_full((len(d), 1), -1 / len(d)))
-        tangent = None
-        clean = _cotangents([(layer.weight_hat, layer.clean) for layer in layers], d)
-        for layer, d in zip(layers, clean, strict=True):
-            tangent = layer.tangent(tangent, d)
-        assert tangent is not None, "an MLP has at least one layer"
-        return F.nll_loss(log_proba, y), tangent
-
-
-def _cotangents(layers: list[tuple[Tensor, Tensor]], of_logits: Tensor) -> list[Tensor]:
-    """Cotangents of the outputs of layers, given their weights and inputs, from those of the logits."""
-    found = [of_logits]
-    for weight, inputs in layers[:0:-1]:
-        found.insert(0, _through_relu(found[0] @ weight, inputs))
-    return found
-
-
-def _through_relu(values: Tensor, activations: Tensor) -> Tensor:
-    """Set values to 0 where the activation is not positive, as autograd's rule, in one pass."""
-    return torch.ops.aten.threshold_backward(values, activations, 0)
+    def tangent(self, d: Tensor) -> Tensor:
+        """Compute the tangent of the noisy outputs along rate * g, with d the cotangents of the clean outputs."""
+        return torch.addmm(self.bias_rate * d.sum(0), self.noisy, self.clean.T @ d, alpha=self.weight_rate)
 
 
 def factored_look_ahead(
@@ -139,6 +80,41 @@ def factored_look_ahead(
     x = flatten(x)
     if x.ndim != 2:
         return None
-    point = FactoredPoint(module, x, rates)
-    loss, tangent = point.tangent(cotangent(point.logits.detach()), flatten(meta[0]), meta[1])
-    return point.logits, tangent, loss
+    layers: list[_Layer] = []
+    logits = x
+    for name, layer in module._modules.items():
+        if isinstance(layer, nn.Linear):
+            x = torch.relu(logits) if layers else x
+            logits = F.linear(x, layer.weight, layer.bias)
+            of_layer = (rates.get(f"{name}.weight", 0.0), rates.get(f"{name}.bias", 0.0))  # 0 for fixed parameters
+            layers.append(_Layer(layer, of_layer, x.detach()))
+    return logits, *_tangent(layers, cotangent(logits.detach()), flatten(meta[0]), meta[1])
+
+
+@torch.no_grad()
+def _tangent(layers: list[_Layer], of_logits: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """Compute the tangent of the noisy logits, given their cotangents, and the clean loss at W_hat."""
+    noisy = _cotangents(of_logits, [(layer.weight, layer.noisy) for layer in layers])
+    for layer, d in zip(layers, noisy, strict=True):
+        x = layer.clean_outputs(x if layer is layers[0] else x.relu_(), d)
+    log_proba = torch.log_softmax(x, 1)
+    of_clean = log_proba.exp().div_(len(x))
+    of_clean.scatter_add_(1, y[:, None], x.new_full((len(x), 1), -1 / len(x)))
+    clean = _cotangents(of_clean, [(layer.weight_hat, layer.clean) for layer in layers])
+    tangent = layers[0].tangent(clean[0])
+    for layer, d in zip(layers[1:], clean[1:], strict=True):
+        tangent = layer.tangent(d).addmm_(_through_relu(tangent, layer.noisy), layer.weight.T)
+    return tangent, F.nll_loss(log_proba, y)
+
+
+def _cotangents(of_logits: Tensor, layers: list[tuple[Tensor, Tensor]]) -> list[Tensor]:
+    """Cotangents of the outputs of each layer, given its weight and inputs, from those of the logits."""
+    found = [of_logits]
+    for weight, inputs in layers[:0:-1]:
+        found.insert(0, _through_relu(found[0] @ weight, inputs))
+    return found
+
+
+def _through_relu(values: Tensor, activations: Tensor) -> Tensor:
+    """Set values to 0 where the activation is not positive, as autograd's rule, in one pass."""
+    return torch.ops.aten.threshold_backward(values, activations, 0)
