@@ -25,7 +25,7 @@ ALLOWED = {
     "transition": {"scipy", "labels"},
     "likelihood": {"scipy", "labels", "transition"},
     "noise_model": {"scipy", "pandas", "labels", "transition", "likelihood"},
-    "report": {"scipy", "jinja2", "labels", "transition", "noise_model"},
+    "report": {"scipy", "jinja2", "PIL", "labels", "transition", "noise_model"},
     "losses": {"torch"},
     "meta_gradient": {"torch"},
     "nets": {"torch", "skorch", "scipy", "meta_gradient"},
