@@ -35,6 +35,14 @@ def _array(parts: Sequence[Any]) -> NDArray:
     return parts[0].numpy() if len(parts) == 1 else np.array(*parts[:2]).reshape(parts[2])
 
 
+def _keys_and_values(mapping: dict[Any, Any]) -> list[list[Any]]:
+    return [list(mapping), list(mapping.values())]
+
+
+def _dict(parts: Sequence[Any]) -> dict[Any, Any]:
+    return dict(zip(*parts, strict=True))
+
+
 def _epochs(history: History) -> list[dict[str, Any]]:
     """Rows of a history, without batches and without values that cannot be written."""
     return [{k: v for k, v in row.items() if is_plain(v)} | {"batches": []} for row in history]
@@ -43,8 +51,9 @@ def _epochs(history: History) -> list[dict[str, Any]]:
 # by type: its parts, and how a value is made of them. base/_save.py adds named tuples
 KINDS: dict[type, tuple[Callable[[Any], Any], Callable[[list[Any]], Any]]] = {
     **{kind: (list, kind) for kind in (list, tuple, set, frozenset)},
-    **{kind: (lambda mapping: mapping.items(), kind) for kind in (dict, OrderedDict)},
-    Counter: (lambda counts: counts.items(), lambda pairs: Counter(dict(pairs))),
+    dict: (_keys_and_values, _dict),
+    OrderedDict: (_keys_and_values, lambda parts: OrderedDict(_dict(parts))),
+    Counter: (_keys_and_values, lambda parts: Counter(_dict(parts))),
     History: (_epochs, History),
     np.ndarray: (_parts_of_array, _array),
     np.generic: (lambda scalar: [scalar.item(), scalar.dtype.str], lambda parts: np.dtype(parts[1]).type(parts[0])),
