@@ -43,7 +43,6 @@ COMPARE = [
         ("short noisy labels of clean rows", DATA._replace(y_meta_noisy=Y_META[:-1]), ONE, {}, "y_meta_noisy"),
         ("no test rows", DATA._replace(X_test=None), ONE, {}, "None"),
         ("no test labels", DATA._replace(y_test=None), ONE, {}, "None"),
-        ("clean rows as test rows", DATA._replace(X_test=X_META, y_test=Y_META), ONE, {}, "is X_meta"),
         ("a T of two classes", DATA._replace(transition_matrix=np.eye(2)), ONE, {}, "classes"),
         ("a T of counts", DATA._replace(transition_matrix=T * 10), ONE, {}, "sum to 1"),
         ("a complex T", DATA._replace(transition_matrix=T + 0j), ONE, {}, "complex"),
