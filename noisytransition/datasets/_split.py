@@ -200,16 +200,11 @@ def _noisy_labels(y: NDArray, noise: Any, classes: Any, n_classes: int, rng: Any
         T = check_transition_matrix(in_class_order(noise, classes), n_classes, name="noise")
         return flip_labels(y, T, rng), T
     given = check_label_indices(noise, n_classes, len(y), name="noise")
-    _check_agreement(y, given, n_classes)
-    return given, None
-
-
-def _check_agreement(y: NDArray, given: NDArray, n_classes: int) -> None:
-    """Raise if the noisy labels are unrelated to the true ones, e.g. because the samples are in another order."""
-    chance = (np.bincount(y, minlength=n_classes) / len(y)) @ (np.bincount(given, minlength=n_classes) / len(y))
+    chance = np.bincount(y, minlength=n_classes) @ np.bincount(given, minlength=n_classes) / len(y) ** 2
     agreement = (y == given).mean()
-    if chance < 1 and agreement <= chance + _CLEARLY * np.sqrt(chance * (1 - chance) / len(y)):
+    if agreement <= chance + _CLEARLY * np.sqrt(chance * (1 - chance) / len(y)):
         raise ValueError(
             f"the labels in noise agree with the true labels for {agreement:.1%} of samples, no more than by chance "
             f"({chance:.1%}). Pass them in the order of the training samples."
         )
+    return given, None

@@ -7,7 +7,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from ._page import to_html
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from ._text import interval, number, percent, percents
 from ._words import in_words
 
 # Height of the report in a notebook, in pixels
@@ -65,8 +67,17 @@ class NoiseReport:
         return in_words(self.facts)
 
     def to_html(self) -> str:
-        """Return a self-contained HTML page."""
-        return to_html(self.facts, self.words)
+        """Return a self-contained HTML page, in which all text is escaped."""
+        pages = Environment(
+            loader=PackageLoader("noisytransition.report", "page"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        pages.filters |= {"number": number, "percent": percent, "decimals": "{:.2f}".format}
+        pages.globals |= {"interval": interval, "percents": percents}
+        return pages.get_template("page.html").render(facts=self.facts, words=self.words)
 
     def save(self, path: str | PathLike) -> None:
         """Save the report to a file, overwriting an existing file.

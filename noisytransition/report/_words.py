@@ -81,8 +81,6 @@ def _classes(facts: Facts) -> list[str]:
         found = ["No class is at risk: none has a high noise rate, few samples, or a label that could swap."]
     else:
         found = ["No class has a high estimated noise rate or few samples. Without intervals, T may be wrong."]
-    if classes["n_left_out"]:
-        found.append(f"{of(classes['n_left_out'], 'class')} with fewer risks and less noise are not listed.")
     if n_rows := classes["n_to_verify"]:
         found.append(
             f"To know the noise rate of every class within ± 0.05, verify {of(n_rows, 'more sample')} with a noisy "
@@ -139,14 +137,10 @@ def _sources(facts: Facts) -> list[str]:
     found = facts["sources"]
     if found is None:
         return []
-    listed = found["listed"]
-    sentences = [
-        f"{of(len(listed) + found['n_left_out'], 'source')} of labels: {_correct(listed[0])}; {_correct(listed[-1])}.",
-        *(f"{text[0].upper()}{text[1:]}." for name in _OF_SOURCES if (text := facts["diagnostics"].get(name))),
-    ]
-    if left_out := found["n_left_out"]:
-        sentences.append(f"{of(left_out, 'source')} with more correct labels are not listed.")
-    return sentences
+    n = len(found["listed"]) + found["n_left_out"]
+    worst, best = (_correct(found["listed"][i]) for i in (0, -1))
+    known = [facts["diagnostics"][name] for name in _OF_SOURCES if name in facts["diagnostics"]]
+    return [f"{of(n, 'source')} of labels: {worst}; {best}.", *(f"{text[0].upper()}{text[1:]}." for text in known)]
 
 
 def _correct(source: Facts) -> str:
