@@ -124,12 +124,11 @@ def _one_transition_matrix(facts: Facts) -> list[str]:
     test = facts["one_transition_matrix"]
     if test is None:
         return ["Not tested: the test requires clean samples with noisy labels (X_meta, y_meta and y_meta_noisy)."]
-    p = f"p = {test['pvalue']:.3g}, {of(test['n_rows'], 'sample')} with both labels"
-    if test["pvalue"] > _LEVEL:
-        return [f"No evidence against one T for all samples ({p}).", "Few samples detect only large effects."]
+    verdict = "No evidence against one T" if test["pvalue"] > _LEVEL else "One T is not enough"
     return [
-        f"One T is not enough for all samples ({p}).",
-        "T is then a mean over samples, and label probabilities are suited to rank samples for review.",
+        f"{verdict} for all samples (p = {test['pvalue']:.3g}, {of(test['n_rows'], 'sample')} with both labels).",
+        "Few samples detect only large effects. If one T is not enough, T is a mean over samples, and label "
+        "probabilities are suited to rank samples for review.",
     ]
 
 
