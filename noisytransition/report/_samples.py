@@ -30,7 +30,7 @@ def _at(source: Any, i: int) -> Any:
     """Sample i, without its label if the source is a Dataset of pairs."""
     if hasattr(source, "iloc"):
         row = source.iloc[i]
-        return dict(zip(source.columns, row, strict=True)) if getattr(source, "ndim", 1) == 2 else row
+        return row.to_dict() if hasattr(row, "to_dict") else row
     if hasattr(source, "tocsr"):
         row = source[[i]].tocoo()
         return dict(zip(row.col.tolist(), row.data.tolist(), strict=True))

@@ -51,15 +51,10 @@ def gold_transition_matrix(proba: ArrayLike, y: ArrayLike, *, missing: ArrayLike
     y = check_label_indices(y, n_classes, n_rows)
     T = np.zeros((n_classes, n_classes))
     np.add.at(T, y, proba)
-    absent = np.setdiff1d(np.arange(n_classes), y)
-    if absent.size:
-        if missing is None:
-            raise ValueError(
-                f"no clean samples of classes {absent.tolist()} of 0..{n_classes - 1}; add some, or pass missing=, a "
-                "transition matrix that supplies these rows (e.g. from anchor_transition_matrix)."
-            )
+    if missing is not None:
+        absent = np.setdiff1d(np.arange(n_classes), y)
         T[absent] = check_transition_matrix(missing, n_classes, "missing")[absent]
-    return normalise_rows(T)
+    return _rows_of_all_classes(T, "pass missing=, a transition matrix with their rows")
 
 
 def anchor_transition_matrix(
@@ -139,14 +134,8 @@ def count_transition_matrix(
         raise ValueError(f"smoothing={smoothing!r}; pass a finite number of at least 0.")
     if n_classes is None:
         n_classes = int(max(y_true.max(initial=-1), y_noisy.max(initial=-1))) + 1
-    counts = pair_counts(y_true, y_noisy, n_classes)
-    absent = np.flatnonzero(counts.sum(axis=1) == 0)
-    if absent.size and not smoothing:
-        raise ValueError(
-            f"y_true has no samples of classes {absent.tolist()} of 0..{n_classes - 1}; add some, or set "
-            "smoothing > 0, which makes their rows uniform."
-        )
-    return normalise_rows(counts + smoothing)
+    counts = pair_counts(y_true, y_noisy, n_classes) + smoothing
+    return _rows_of_all_classes(counts, "set smoothing > 0, which makes their rows uniform")
 
 
 def confusion_transition_matrix(proba: ArrayLike, y_noisy: ArrayLike) -> NDArray[np.float64]:
@@ -180,10 +169,14 @@ def confusion_transition_matrix(proba: ArrayLike, y_noisy: ArrayLike) -> NDArray
     proba = check_probabilities(proba)
     n_rows, n_classes = proba.shape
     y = check_label_indices(y_noisy, n_classes, n_rows, name="y_noisy")
-    counts = proba.T @ np.eye(n_classes)[y]
-    if (empty := np.flatnonzero(counts.sum(axis=1) == 0)).size:
-        raise ValueError(f"classes {empty.tolist()} have probability 0 in all rows of proba; remove their columns.")
-    return normalise_rows(counts)
+    return _rows_of_all_classes(proba.T @ np.eye(n_classes)[y], "remove columns of proba that have probability 0")
+
+
+def _rows_of_all_classes(weights: NDArray, advice: str) -> NDArray[np.float64]:
+    """Divide rows by their sums; raise if a class has no samples."""
+    if (absent := np.flatnonzero(weights.sum(axis=1) == 0)).size:
+        raise ValueError(f"no samples of classes {absent.tolist()} of 0..{len(weights) - 1}; add some, or {advice}.")
+    return normalise_rows(weights)
 
 
 def floor_transition_matrix(T: ArrayLike, floor: float) -> NDArray[np.float64]:
