@@ -1,7 +1,7 @@
 """Estimates of the transition matrix from class probabilities or from labels."""
 
 from __future__ import annotations
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -95,8 +95,14 @@ def anchor_transition_matrix(
     proba = check_probabilities(proba)
     if not len(proba):
         raise ValueError("proba has no rows; pass at least one.")
+    highest: Any = 100.0 if percentile is None else percentile
+    if percentile == "auto":
+        share = np.bincount(proba.argmax(axis=1), minlength=proba.shape[1]) / len(proba)
+        highest = float(100 * (1 - 0.3 * min(proba.mean(axis=0).min(), share.min())))
+    if not is_number(highest) or not 0 < highest <= 100:
+        raise ValueError(f'percentile={percentile!r}; pass None, "auto" or a number above 0 and at most 100.')
     # "lower" gives a value of the column itself, so that at least one sample is at or below it
-    limits = np.percentile(proba, _resolve_percentile(percentile, proba), axis=0, method="lower")
+    limits = np.percentile(proba, highest, axis=0, method="lower")
     return normalise_rows(proba[np.where(proba <= limits, proba, -np.inf).argmax(axis=0)])
 
 
@@ -206,14 +212,3 @@ def jeffreys_interval(share: NDArray, n: NDArray, level: float) -> tuple[NDArray
     a = n * share + 0.5
     b = n * (1 - share) + 0.5
     return special.betaincinv(a, b, (1 - level) / 2), special.betaincinv(a, b, (1 + level) / 2)
-
-
-def _resolve_percentile(percentile: float | str | None, proba: NDArray[np.float64]) -> float:
-    if percentile is None:
-        return 100.0
-    if percentile == "auto":
-        share = np.bincount(proba.argmax(axis=1), minlength=proba.shape[1]) / len(proba)
-        return float(100 * (1 - 0.3 * min(proba.mean(axis=0).min(), share.min())))
-    if isinstance(percentile, str) or not is_number(percentile) or not 0 < percentile <= 100:
-        raise ValueError(f'percentile={percentile!r}; pass None, "auto" or a number above 0 and at most 100.')
-    return float(percentile)
