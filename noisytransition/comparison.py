@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["compare"]
 
-_COLUMNS = ["method", "seed", "accuracy", "transition_error", "steps", "seconds"]
-
 
 def compare(
     data: ComparisonData | Callable[[int], ComparisonData],
@@ -87,7 +85,8 @@ def compare(
         raise ValueError(f"all fits failed, the first with: {errors[0]}")
     for text in errors:
         warnings.warn(text, FitFailedWarning, stacklevel=2)
-    return pd.DataFrame(found, columns=_COLUMNS)
+    columns = ["method", "seed", "accuracy", "transition_error", "steps", "seconds"]
+    return pd.DataFrame(found, columns=columns)
 
 
 def _tasks(data: Any, classifiers: Mapping[str, NoisyLabelClassifier], seeds: Iterable[int]) -> Iterator[Any]:

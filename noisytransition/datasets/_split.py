@@ -14,9 +14,6 @@ from ..transition import flip_labels
 from ..transition._checks import check_count, check_transition_matrix
 from ..transition._noise import RandomState, as_generator
 
-# labels that agree with the true ones by at most this many standard deviations above chance are an error; not measured
-_CLEARLY = 3.0
-
 
 class ComparisonData(NamedTuple):
     """Noisy, clean and test samples with their labels.
@@ -202,7 +199,7 @@ def _noisy_labels(y: NDArray, noise: Any, classes: Any, n_classes: int, rng: Any
     given = check_label_indices(noise, n_classes, len(y), name="noise")
     chance = np.bincount(y, minlength=n_classes) @ np.bincount(given, minlength=n_classes) / len(y) ** 2
     agreement = (y == given).mean()
-    if agreement <= chance + _CLEARLY * np.sqrt(chance * (1 - chance) / len(y)):
+    if agreement <= chance + 3 * np.sqrt(chance * (1 - chance) / len(y)):  # 3 standard deviations; not measured
         raise ValueError(
             f"the labels in noise agree with the true labels for {agreement:.1%} of samples, no more than by chance "
             f"({chance:.1%}). Pass them in the order of the training samples."

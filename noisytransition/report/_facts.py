@@ -26,11 +26,7 @@ Facts = dict[str, Any]
 
 
 class Clean(NamedTuple):
-    """Samples with known true label.
-
-    `proba` of shape (n, c) is None if the classifier may have been trained on these samples. `pvalue` of the test of
-    one T is None without noisy labels or without noise.
-    """
+    """Clean samples: `proba` is None if the classifier may know them, `pvalue` (of one T) without noise."""
 
     proba: NDArray[np.float64] | None
     y: NDArray[np.intp]
@@ -190,11 +186,7 @@ def _risks(known: _Known, i: int) -> list[str]:
 
 # ---------------------------------------------------------------------------- samples
 def _calibration(proba: NDArray, y: NDArray[np.intp], level: float) -> Facts:
-    """Accuracy, expected calibration error and reliability bins of the probability of the predicted class.
-
-    The error is ``sum_b n_b / n |accuracy_b - confidence_b|`` over bins b of equal width (Guo, Pleiss, Sun, Weinberger,
-    "On Calibration of Modern Neural Networks", ICML 2017).
-    """
+    """Accuracy, and expected calibration error over bins of the confidence (Guo et al., ICML 2017)."""
     confidence = proba.max(axis=1)
     right = proba.argmax(axis=1) == y
     of_row = np.clip(np.ceil(confidence * _N_BINS).astype(int) - 1, 0, _N_BINS - 1)

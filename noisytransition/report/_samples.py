@@ -19,7 +19,6 @@ _CHANNELS = (1, 3, 4)  # grey, RGB, RGBA
 def sample_facts(source: Any, positions: Sequence[int], columns: Sequence | None = None) -> list[dict[str, str]]:
     """Samples at these positions as JSON values: ``{"image": PNG as a data URI}`` or ``{"text": ...}``.
 
-    Images are PIL images, and arrays and tensors with two dimensions, or three with 1, 3 or 4 channels first or last.
     `columns` has column names of a table without names.
     """
     source = source.tocsr() if hasattr(source, "tocsr") else source
@@ -66,10 +65,7 @@ def _row(values: Mapping, columns: Sequence | None) -> str:
 
 # ---------------------------------------------------------------------------- images
 def _pixels(array: NDArray) -> NDArray[np.uint8] | None:
-    """Pixels of shape (height, width, channels), or (height, width) if grey; None if the array is not an image.
-
-    Values are scaled from [min(smallest, 0), max(largest, 1)] to [0, 255], except for uint8.
-    """
+    """Pixels from 0 to 255, channels last; None if the array is not an image. Values other than bytes are scaled."""
     if array.ndim == 3 and array.shape[2] not in _CHANNELS:
         array = np.moveaxis(array, 0, 2)
     is_image = min(array.shape) > 1 if array.ndim == 2 else array.ndim == 3 and array.shape[2] in _CHANNELS

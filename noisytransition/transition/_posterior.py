@@ -46,13 +46,11 @@ def label_posterior(
     array([[0.667, 0.333],
            [0.   , 1.   ]])
     """
-    given = check_probabilities(proba)
-    n_rows, n_classes = given.shape
+    n_rows, n_classes = check_probabilities(proba).shape
     named = class_names(y_noisy, n_classes, classes)
     codes = class_indices(y_noisy, n_classes, n_rows, "y_noisy", named)
     order = np.arange(n_classes) if named is None else named
-    if hasattr(proba, "columns"):
-        given = check_probabilities(in_class_order(proba, order, rows=False))
+    given = check_probabilities(in_class_order(proba, order, rows=False))
     T = check_transition_matrix(in_class_order(T, order), n_classes, "T")
     return posterior_given_label(normalise_rows(given), codes, T)
 
