@@ -183,13 +183,11 @@ def make_transition_scorer(T_true: ArrayLike) -> Callable[..., float]:
 
 def inner_classifier(estimator: object) -> Any:
     """Classifier in (nested) Pipelines and searches, or the estimator itself."""
-    while True:
-        if hasattr(estimator, "steps"):
-            estimator = estimator.steps[-1][1]
-        elif hasattr(estimator, "best_estimator_"):
-            estimator = estimator.best_estimator_
-        else:
-            return estimator
+    if hasattr(estimator, "steps"):
+        return inner_classifier(estimator.steps[-1][1])
+    if hasattr(estimator, "best_estimator_"):
+        return inner_classifier(estimator.best_estimator_)
+    return estimator
 
 
 def classifier_with_transition(estimator: object) -> Any:

@@ -65,8 +65,6 @@ class TransitionMatrixDisplay:
         self.transition_matrix = check_transition_matrix(transition_matrix)
         n_classes = len(self.transition_matrix)
         names = list(range(n_classes) if display_labels is None else display_labels)
-        if len(names) != n_classes:
-            raise ValueError(f"display_labels has {len(names)} names; pass one label per class, {n_classes}.")
         self.display_labels = [str(name) for name in names]
         self.true_matrix: NDArray[np.float64] | None = None
         if true_matrix is not None:

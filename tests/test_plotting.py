@@ -147,6 +147,11 @@ def test_estimators_without_T():
 
 
 # ---------------------------------------------------------------------------- refused; others are in tests/attacks
+def test_a_name_for_each_class():
+    with pytest.raises(ValueError, match="number of labels"):
+        TransitionMatrixDisplay(T_LEARNED, display_labels=NAMES[:2]).plot()
+
+
 def test_three_panels_need_three_axes():
     with pytest.raises(ValueError, match="1 Axes"):
         TransitionMatrixDisplay(T_LEARNED, true_matrix=T_TRUE).plot(ax=plt.gca())

@@ -127,8 +127,8 @@ def _transition(known: _Known) -> Facts:
 def _flips(known: _Known) -> list[Facts]:
     """The most probable flips."""
     c = len(known.T)
-    off = np.where(np.eye(c, dtype=bool), -1.0, known.T)
-    order = np.argsort(-off, axis=None, kind="stable")[: min(_MOST_FLIPS, c * (c - 1))]
+    off = np.where(np.eye(c, dtype=bool), 1.0, -known.T)
+    order = np.argsort(off, axis=None, kind="stable")[: min(_MOST_FLIPS, c * (c - 1))]
     return [
         {
             "true": known.names[i],

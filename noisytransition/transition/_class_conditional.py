@@ -174,5 +174,5 @@ def _adjusted_pvalues(found: list[dict[str, float]]) -> dict[str, float]:
 def _noise(wrong: NDArray[np.bool_], y: NDArray[np.intp], groups: NDArray) -> dict[str, tuple[float, float]]:
     """Observed and expected share of wrong labels in each group."""
     expected = (np.bincount(y, weights=wrong) / np.maximum(np.bincount(y), 1))[y]
-    parts = ((name, groups == name) for name in np.unique(groups).tolist())
-    return {name: (float(wrong[rows].mean()), float(expected[rows].mean())) for name, rows in parts}
+    rows_of_groups = {name: groups == name for name in np.unique(groups).tolist()}
+    return {name: (float(wrong[rows].mean()), float(expected[rows].mean())) for name, rows in rows_of_groups.items()}

@@ -55,7 +55,6 @@ PLOTS = [
     for target, name, args, given, words in [
         ("TransitionMatrixDisplay", "true matrix of counts", (T,), {"true_matrix": T * 10}, "sum to 1"),
         ("TransitionMatrixDisplay", "another true matrix", (T,), {"true_matrix": np.eye(2)}, "classes"),
-        ("TransitionMatrixDisplay", "two names", (T,), {"display_labels": ["a", "b"]}, "one label per class"),
         ("TransitionMatrixDisplay.from_estimator", "not fitted", (CrossEntropyClassifier(),), {}, "not fitted"),
         ("TransitionMatrixDisplay.from_estimator", "no T", (3,), {}, "has no transition_matrix_"),
     ]
