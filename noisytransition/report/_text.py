@@ -47,6 +47,11 @@ def percents(low: float | None, high: float | None) -> str:
     return "" if low is None or high is None else f"{percent(low)} to {percent(high)}"
 
 
+def estimate(share: float, low: float | None, high: float | None) -> str:
+    """Format a share with its interval if known, such as "38 % (35 % to 42 %)"."""
+    return percent(share) if low is None else f"{percent(share)} ({percents(low, high)})"
+
+
 def of(n: int, noun: str) -> str:
     """Format a count with its noun, such as "1 sample", "2 samples" or "2 classes"."""
     plural = noun + ("es" if noun.endswith("s") else "s")

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ._text import number, of, percent, percents
+from ._text import estimate, number, of, percent, percents
 
 Facts = dict[str, Any]
 
@@ -48,18 +48,15 @@ def _noise(facts: Facts) -> list[str]:
             verdict = "The estimates disagree: verified samples are not a random sample, or one T is not enough."
         found.append(
             f"Wrong labels of {of(counted['n_rows'], 'verified sample')}: {number(counted['n_wrong'])}, or "
-            f"{percent(counted['rate'])} ({percents(counted['low'], counted['high'])}). {verdict}"
+            f"{estimate(counted['rate'], counted['low'], counted['high'])}. {verdict}"
         )
     return found
 
 
 def _transition(facts: Facts) -> list[str]:
     flip = facts["flips"][0]
-    bars = f" ({percents(flip['low'], flip['high'])})" if facts["data"]["error_bars"] else ""
-    found = [
-        f"The most probable flip: {percent(flip['probability'])}{bars} of the samples of class {flip['true']} are "
-        f"labelled {flip['noisy']}."
-    ]
+    share = estimate(flip["probability"], flip["low"], flip["high"])
+    found = [f"The most probable flip: {share} of the samples of class {flip['true']} are labelled {flip['noisy']}."]
     if flip["probability"] < _NO_FLIP:
         found = [f"No flip has a probability of {percent(_NO_FLIP)} or more."]
     if facts["data"]["error_bars"]:
@@ -93,9 +90,10 @@ def _calibration(facts: Facts) -> list[str]:
     found = facts["calibration"]
     if found is None:
         return ["No clean samples were given: pass X_meta and y_meta, samples that were not used in fit."]
+    accuracy = estimate(found["accuracy"], found["low"], found["high"])
     return [
-        f"The accuracy on {of(found['n_rows'], 'clean sample')} is {percent(found['accuracy'])} "
-        f"({percents(found['low'], found['high'])}) and the mean confidence {percent(found['confidence'])}.",
+        f"The accuracy on {of(found['n_rows'], 'clean sample')} is {accuracy} and the mean confidence "
+        f"{percent(found['confidence'])}.",
         f"Expected calibration error: {found['expected_calibration_error']:.3f}, over bins of the probability of the "
         "predicted class. It is too low if the classifier was trained on these samples.",
     ]
@@ -137,11 +135,9 @@ def _sources(facts: Facts) -> list[str]:
     if found is None:
         return []
     n = len(found["listed"]) + found["n_left_out"]
-    worst, best = (_correct(found["listed"][i]) for i in (0, -1))
+    worst, best = (
+        f"{estimate(source['right'], source['lower'], source['upper'])} of the labels of {source['source']} are correct"
+        for source in (found["listed"][0], found["listed"][-1])
+    )
     known = [facts["diagnostics"][name] for name in _OF_SOURCES if name in facts["diagnostics"]]
     return [f"{of(n, 'source')} of labels: {worst}; {best}.", *(f"{text[0].upper()}{text[1:]}." for text in known)]
-
-
-def _correct(source: Facts) -> str:
-    bars = percents(source["lower"], source["upper"])
-    return f"{percent(source['right'])} ({bars}) of the labels of {source['source']} are correct"
