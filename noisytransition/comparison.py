@@ -85,8 +85,7 @@ def compare(
         raise ValueError(f"all fits failed, the first with: {errors[0]}")
     for text in errors:
         warnings.warn(text, FitFailedWarning, stacklevel=2)
-    columns = ["method", "seed", "accuracy", "transition_error", "steps", "seconds"]
-    return pd.DataFrame(found, columns=columns)
+    return pd.DataFrame(found, columns=["method", "seed", "accuracy", "transition_error", "steps", "seconds"])
 
 
 def _tasks(data: Any, classifiers: Mapping[str, NoisyLabelClassifier], seeds: Iterable[int]) -> Iterator[Any]:

@@ -12,9 +12,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from ._text import interval, number, percent, percents
 from ._words import in_words
 
-# Height of the report in a notebook, in pixels
-_HEIGHT = 800
-
 
 class NoiseReport:
     """Report of label noise in words, plots and numbers; made by `noise_report`.
@@ -68,13 +65,8 @@ class NoiseReport:
 
     def to_html(self) -> str:
         """Return a self-contained HTML page, in which all text is escaped."""
-        pages = Environment(
-            loader=PackageLoader("noisytransition.report", "page"),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
+        loader = PackageLoader("noisytransition.report", "page")
+        pages = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
         pages.filters |= {"number": number, "percent": percent, "decimals": "{:.2f}".format}
         pages.globals |= {"interval": interval, "percents": percents}
         return pages.get_template("page.html").render(facts=self.facts, words=self.words)
@@ -100,7 +92,7 @@ class NoiseReport:
         """Return the page in a frame that isolates its styles and scripts."""
         return (
             f'<iframe title="{html.escape(self.facts["title"])}" srcdoc="{html.escape(self.to_html())}" '
-            f'sandbox="allow-scripts" loading="lazy" style="width: 100%; height: {_HEIGHT}px; border: 0"></iframe>'
+            f'sandbox="allow-scripts" loading="lazy" style="width: 100%; height: 800px; border: 0"></iframe>'
         )
 
     def __str__(self) -> str:
