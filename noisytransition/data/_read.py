@@ -1,13 +1,14 @@
 """Convert the data of `fit` to noisy and clean rows with class indices as labels."""
 
 from collections.abc import Mapping
+from numbers import Real
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse, sparray, spmatrix
 from sklearn.base import BaseEstimator
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, check_array
 from sklearn.utils.validation import _num_samples, validate_data
 from skorch.helper import SliceDict
 from torch import Tensor
@@ -22,7 +23,6 @@ from ..labels._read import Labels, SeparateLabels, labels_of_fit, read_labels
 from ..meta_gradient._forward_pass import ARRAYS, has_parts
 from ..nets import Rows
 from ..nets._rows import as_rows, canonical, separated
-from ._parts import check_sample, in_type_of_torch, rows_of_parts
 from ._warnings import warn_if_unscaled, warn_of_copies
 
 Samples: TypeAlias = ArrayLike | Mapping[str, Any] | Dataset | sparray | spmatrix
@@ -135,7 +135,7 @@ def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool, name: str = 
         _check_dataset(X, name)
         return as_rows(X)
     if isinstance(X, Mapping) and not issparse(X):  # a DOK matrix is a Mapping too
-        return rows_of_parts(X, name)
+        return _rows_of_parts(X, name)
     refuse_masked(X, name)
     if not issparse(X) and getattr(X, "ndim", isinstance(X, list)) == 1 and isinstance(next(iter(X), None), str):
         raise ValueError(f"{name} contains texts. Convert them to numbers, e.g. make_pipeline(TfidfVectorizer(), clf).")
@@ -145,7 +145,32 @@ def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool, name: str = 
         values = validate_data(estimator, X, reset=reset, dtype="numeric", allow_nd=True, accept_sparse="csr")
     except (ValueError, np.exceptions.DTypePromotionError) as error:
         raise ValueError(f"{name} is not valid: {error}") from error
-    return as_rows(in_type_of_torch(values, name))
+    return as_rows(_in_type_of_torch(values, name))
+
+
+def _rows_of_parts(X: Mapping[Any, Any], name: str) -> Rows:
+    """Convert a mapping of numeric arrays or tensors to rows. Raise unless all have the same length."""
+    parts = {part: _array(X[part], f"{name}[{part!r}]") for part in X}
+    lengths = {part: len(array) for part, array in parts.items()}
+    if len(set(lengths.values())) != 1 or not all(isinstance(part, str) for part in parts):
+        raise ValueError(f"{name} has parts of lengths {lengths}. Pass equally long arrays, named as in the module.")
+    return Rows(parts)
+
+
+def _array(part: Any, name: str) -> NDArray:
+    array = as_array(part.numpy(force=True) if isinstance(part, Tensor) else part, name)
+    if not array.ndim or array.dtype.kind == "O":
+        kind = f"{type(part).__name__} of {array.dtype}"
+        raise ValueError(f"{name} is a {kind}. Pass a dense array of numbers with one row per sample.")
+    return _in_type_of_torch(array, name)
+
+
+def _in_type_of_torch(array: Any, name: str) -> Any:
+    """Convert finite numbers, dense or sparse, to a type that torch supports."""
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"{name} has dtype {array.dtype}. Encode text, categories and dates as numbers first.")
+    dtype = np.float64 if array.dtype.itemsize > 8 else array.dtype.newbyteorder("=")
+    return check_array(array, accept_sparse="csr", ensure_2d=False, allow_nd=True, dtype=dtype, input_name=name)
 
 
 def _is_dataset(X: Any) -> bool:
@@ -171,10 +196,22 @@ def _check_dataset(X: Any, name: str) -> None:
     """Raise unless a Dataset has samples, the first is numeric, and values of a TensorDataset are finite."""
     if not hasattr(X, "__len__") or not len(X):
         raise ValueError(f"{name} is a {type(X).__name__} without samples or __len__. Pass a map-style Dataset.")
-    check_sample(as_rows(X)[0][0], f"sample 0 of {name}")
+    _check_sample(as_rows(X)[0][0], f"sample 0 of {name}")
     tensors = X.tensors if isinstance(X, TensorDataset) else ()
     if not all(bool(part.isfinite().all()) for part in tensors if part.ndim > 1 or part is tensors[0]):
         raise ValueError(f"{name} contains NaN or infinity. Drop these samples or impute the values.")
+
+
+def _check_sample(sample: Any, name: str) -> None:
+    """Raise unless a Dataset's sample, or each of its parts, is numeric."""
+    parts: dict[Any, Any] = {}
+    if has_parts(sample):
+        parts = dict(sample.items() if isinstance(sample, Mapping) else enumerate(sample))
+    for key, part in (parts or {"input": sample}).items():
+        is_array = isinstance(part, np.ndarray) and part.dtype.kind in "biuf"
+        if not (is_array or isinstance(part, Tensor | Real)):
+            kind = type(part).__name__
+            raise ValueError(f"part {key!r} of {name} is a {kind}. Return tensors or arrays of numbers.")
 
 
 # ---------------------------------------------------------------------------- labels
@@ -209,7 +246,7 @@ def rows_to_score(
     if columns.verified is None:
         return X, of_one_type(as_array(columns.given, "y")), sample_weight
     if isinstance(X, Mapping) and not issparse(X):
-        X = SliceDict(**rows_of_parts(X, "X").source)  # supports indexing
+        X = SliceDict(**_rows_of_parts(X, "X").source)  # supports indexing
     is_label = has_minus_one(getattr(classifier, "classes_", None))
     labels = read_labels(columns, _num_samples(X), complete=False, minus_one_is_label=is_label)
     if not len(labels.clean):
