@@ -53,17 +53,12 @@ class NoiseModelMixin:
 
         Parameters
         ----------
-        level : float in (0, 1), default=0.9
-            Confidence level of each interval.
+        level
+            As in `LabelNoiseModel.transition_interval`.
 
         Returns
         -------
         low, high : ndarray of shape (n_classes, n_classes)
-
-        Raises
-        ------
-        ValueError
-            If T has no error bars. `EMTransitionClassifier` computes them for at most 50 classes.
         """
         return self._model().transition_interval(level)
 

@@ -95,13 +95,12 @@ def _check_start(run: Run, init: str | ArrayLike) -> None:
             f"transition_init={init!r} is not valid. Use one of {list(_STARTS)}, or an array of shape (n_classes, "
             "n_classes) with rows that sum to 1."
         )
-    lacks = ""
     if init.startswith("gold") and not len(run.clean):
-        lacks = "clean data. Pass y_verified, or meta=(X_meta, y_meta)"
+        raise ValueError(f"transition_init={init!r} needs clean data. Pass y_verified, or meta=(X_meta, y_meta).")
     if init == "count" and "noisy_label" not in run.clean.columns:
-        lacks = "noisy labels of the clean samples. Pass them in y (with y_verified), or as y_meta_noisy"
-    if lacks:
-        raise ValueError(f"transition_init={init!r} needs {lacks}.")
+        raise ValueError(
+            "transition_init='count' needs noisy labels of clean samples. Pass y_meta_noisy or y_verified."
+        )
 
 
 def _start_by_name(name: str, run: Run, net: Any, percentile: float | Literal["auto"] | None) -> NDArray[np.float64]:

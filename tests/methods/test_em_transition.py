@@ -125,7 +125,8 @@ def test_clean_samples_enlarge_the_batches_up_to_twice(n, largest, steps):
 def test_folds_in_parallel_give_the_same_bits():
     X, y, meta, _ = overlapping(pair_noise(3, 0.4), n=120)
     params = FAST | {"max_epochs": 4}
-    one, two = (EMTransitionClassifier(**params, n_jobs=n).fit(X, y, meta=meta) for n in (None, 2))
+    with joblib.parallel_config("multiprocessing"):  # a fork starts at once
+        one, two = (EMTransitionClassifier(**params, n_jobs=n).fit(X, y, meta=meta) for n in (None, 2))
     np.testing.assert_array_equal(two.transition_matrix_, one.transition_matrix_)
     np.testing.assert_array_equal(two.oof_proba_, one.oof_proba_)
     np.testing.assert_array_equal(two.predict_proba(X), one.predict_proba(X))

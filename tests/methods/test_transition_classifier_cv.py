@@ -3,6 +3,7 @@
 import pickle
 import warnings
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -251,7 +252,9 @@ def test_copies_and_parallel_folds_are_the_same():
     X_test = clouds()[4]
     clf = fitted(LogisticRegression())
     expected = clf.predict_proba(X_test)
-    for other in pickle.loads(pickle.dumps(clf)), fitted(LogisticRegression(), n_jobs=2), fitted(clone(clf).estimator):
+    with joblib.parallel_config("multiprocessing"):  # a fork starts at once
+        parallel = fitted(LogisticRegression(), n_jobs=2)
+    for other in pickle.loads(pickle.dumps(clf)), parallel, fitted(clone(clf).estimator):
         np.testing.assert_array_equal(other.predict_proba(X_test), expected)
 
 
