@@ -150,9 +150,11 @@ class BestCleanEpoch(BestEpoch):
 
 
 def _outputs(net: "NoisyLabelNet", rows: "Rows | None") -> tuple[Tensor, Tensor]:
-    """Logits and labels of samples."""
+    """Logits and labels of samples, without drawing random numbers."""
     assert rows is not None, "the training has ended"
-    logits, labels = zip(*net.evaluated(rows), strict=True)
+    loader: Any = net.get_iterator(rows)
+    loader.generator = torch.Generator()
+    logits, labels = zip(*((net.evaluation_step(batch), batch[1]) for batch in loader), strict=True)
     joined = torch.cat(logits)
     return joined.float(), torch.cat(labels).to(joined.device)
 

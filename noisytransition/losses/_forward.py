@@ -37,12 +37,7 @@ def corrected_cross_entropy(logits: Tensor, y: Tensor, log_transition: Tensor) -
     ----------
     Patrini et al., "Making Deep Neural Networks Robust to Label Noise", CVPR 2017, equation (6).
     """
-    return -log_likelihood_by_columns(logits, log_transition.T[y]).mean()
-
-
-def log_likelihood_by_columns(logits: Tensor, columns: Tensor) -> Tensor:
-    """Log P(noisy label | x) of each sample; `columns` of shape (n_samples, n_classes) are of log T, at the labels."""
-    return torch.logsumexp(F.log_softmax(logits, 1) + columns, dim=1)
+    return -torch.logsumexp(F.log_softmax(logits, 1) + log_transition.T[y], dim=1).mean()
 
 
 class _MarginalCrossEntropy(torch.autograd.Function):
@@ -139,10 +134,6 @@ class ForwardLoss(nn.Module):
         loss, posterior = marginal_cross_entropy(logits, columns.to(logits.dtype), weights)
         self.posterior_ = None if self.transition_logits.requires_grad else posterior
         return loss
-
-    def log_likelihood(self, logits: Tensor, y: Tensor) -> Tensor:
-        """Log P(noisy label | x) of each sample."""
-        return log_likelihood_by_columns(logits, self._columns(y).to(logits.dtype))
 
     def posterior(self, logits: Tensor, y: Tensor) -> Tensor:
         """P(true | x, noisy label) of each sample, of shape (n_samples, n_classes)."""

@@ -46,11 +46,10 @@ class GeneralizedCrossEntropyLoss(nn.Module):
         # in log space: the derivative of p^q is infinite at p = 0
         loss = -torch.expm1(self.q * log_p) / self.q if self.q else -log_p
         if self.truncation is not None and weight is not None:
-            loss = torch.where(weight > 0, loss, torch.full_like(loss, self._max_loss(self.truncation)))
+            p = self.truncation
+            constant = (1 - p**self.q) / self.q if self.q else -math.log(p)
+            loss = torch.where(weight > 0, loss, torch.full_like(loss, constant))
         return loss.mean()
-
-    def _max_loss(self, p: float) -> float:
-        return (1 - p**self.q) / self.q if self.q else -math.log(p)
 
 
 class ImportanceReweightedLoss(nn.Module):

@@ -18,26 +18,25 @@ def is_relu_mlp(module: nn.Module) -> bool:
     if type(module).forward is not nn.Sequential.forward or _is_hooked(module):
         return False
     _, layers = _split(module)
+    if [type(layer) for layer in layers] != [nn.Linear, nn.ReLU] * (len(layers) // 2) + [nn.Linear]:
+        return False
     weights = [w for layer in layers for w in layer._parameters.values() if w is not None]
     return (
-        [type(layer) for layer in layers] == [nn.Linear, nn.ReLU] * (len(layers) // 2) + [nn.Linear]
-        and len({id(w) for w in weights}) == len(weights)
+        len({id(w) for w in weights}) == len(weights)
         and all(w.dtype in (torch.float32, torch.float64) and not w._backward_hooks for w in weights)
         and not any(map(_is_hooked, module._modules.values()))
     )
 
 
-def _is_hooked(module: nn.Module | None) -> bool:
+def _is_hooked(module: Any) -> bool:
     """Whether a module has hooks, or an instance attribute ``forward``."""
-    if module is None:
-        return False
     hooks = module._forward_hooks or module._forward_pre_hooks or module._backward_hooks or module._backward_pre_hooks
     return bool(hooks) or "forward" in vars(module)
 
 
 def _split(module: nn.Module) -> tuple[nn.Module, list[nn.Module]]:
     """Return Flatten (or the identity) and the other layers."""
-    layers = [layer for layer in module._modules.values() if layer is not None]  # `children` omits repeated layers
+    layers: list[Any] = list(module._modules.values())  # `children` omits repeated layers
     flattens = bool(layers) and isinstance(layers[0], nn.Flatten) and not list(layers[0].parameters())
     return (layers[0], layers[1:]) if flattens else (nn.Identity(), layers)
 

@@ -1,6 +1,7 @@
 """Forward passes of a network: inputs with several parts, half precision, replaced weights."""
 
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from itertools import chain
 from typing import Any
 
@@ -34,23 +35,18 @@ def first_part(x: Any) -> Any:
     return next(iter(x.values() if isinstance(x, Mapping) else x)) if has_parts(x) else x
 
 
-def full_precision(output: Any) -> Tensor:
-    """Return the logits of an output in at least float32, as losses, T and probabilities require."""
-    logits: Tensor = output if isinstance(output, Tensor) else getattr(output, "logits", output)
-    return logits.float() if getattr(logits, "dtype", None) in (torch.float16, torch.bfloat16) else logits
-
-
 def logits_of(forward: Callable[..., Any], x: Any, precision: str = "float32", **params: object) -> Tensor:
-    """Run a forward pass in the given precision and return the logits in full precision.
+    """Run a forward pass in the given precision and return the logits in at least float32.
 
     `forward` is a module or a function that calls one. It gets a mapping by keyword, a sequence by position. "float32"
     keeps the module's own types.
     """
     args, named = ((), x) if isinstance(x, Mapping) else (x if has_parts(x) else (x,), {})
-    if (dtype := PRECISIONS[precision]) is None:
-        return full_precision(forward(*args, **named, **params))
-    with torch.autocast(first_part(x).device.type, dtype=dtype):
-        return full_precision(forward(*args, **named, **params))
+    dtype = PRECISIONS[precision]
+    with torch.autocast(first_part(x).device.type, dtype=dtype) if dtype else nullcontext():
+        output = forward(*args, **named, **params)
+    logits: Tensor = output if isinstance(output, Tensor) else getattr(output, "logits", output)
+    return logits.float() if getattr(logits, "dtype", None) in (torch.float16, torch.bfloat16) else logits
 
 
 def places_of(module: nn.Module, tensors: Mapping[str, Tensor]) -> dict[str, str]:

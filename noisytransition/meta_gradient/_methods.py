@@ -53,26 +53,18 @@ class Point:
         tensors |= dict(zip(self.names, weights, strict=True))
         return logits_of(partial(called_with, self.module, self._places, tensors), x, self.precision)
 
-    def gradient(self, cotangent: Tensor, *, create_graph: bool = False) -> tuple[Tensor, ...]:
+    def gradient(self, cotangent: Tensor, **options: bool) -> tuple[Tensor, ...]:
         """Compute the gradient of <cotangent, logits> for each weight and keep the graph of the logits."""
-        gradient = torch.autograd.grad(
-            self.logits,
-            self.weights,
-            self.up(cotangent),
-            retain_graph=True,
-            create_graph=create_graph,
-            allow_unused=True,
-            materialize_grads=True,
-        )
-        return self.down(gradient)
+        return self.scaled_grad(self.logits, self.weights, cotangent, retain_graph=True, **options)
 
-    def up(self, value: Tensor) -> Tensor:
-        """Scale a value before its backward pass through the module."""
-        return value if self.scale == 1 else value * self.scale
-
-    def down(self, gradient: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        """Undo `up` in a gradient."""
-        return gradient if self.scale == 1 else tuple(g / self.scale for g in gradient)
+    def scaled_grad(
+        self, output: Tensor, weights: Sequence[Tensor], cotangent: Tensor, **options: bool
+    ) -> tuple[Tensor, ...]:
+        """Compute the gradient of <cotangent, output> for each weight."""
+        options |= {"allow_unused": True, "materialize_grads": True}
+        if self.scale == 1:
+            return torch.autograd.grad(output, weights, cotangent, **options)
+        return tuple(g / self.scale for g in torch.autograd.grad(output, weights, cotangent * self.scale, **options))
 
     def normalized(self, direction: Sequence[Tensor]) -> tuple[Sequence[Tensor], Tensor | float]:
         """Return the direction, rescaled in fp16 to a length without overflow, and the factor that undoes this."""
@@ -126,8 +118,7 @@ def clean_gradient(
 ) -> tuple[Tensor, Sequence[Tensor]]:
     """Compute the cross-entropy of the clean batch at `weights` and its gradient."""
     loss = nn.functional.cross_entropy(point(weights, meta[0]), meta[1])
-    gradient = torch.autograd.grad(point.up(loss), weights, allow_unused=True, materialize_grads=True)
-    return loss.detach(), point.down(gradient)
+    return loss.detach(), point.scaled_grad(loss, weights, torch.ones_like(loss))
 
 
 @cache

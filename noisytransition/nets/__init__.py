@@ -2,8 +2,7 @@
 
 from ._batches import CleanBatches
 from ._mlp import MLP
-from ._net import NoisyLabelNet
+from ._net import NoisyLabelNet, Update
 from ._rows import DatasetRows, Rows, SparseRows
-from ._update import Update
 
 __all__ = ["MLP", "CleanBatches", "DatasetRows", "NoisyLabelNet", "Rows", "SparseRows", "Update"]

@@ -11,7 +11,6 @@ from torch import Tensor, nn
 from torch.utils.data import (
     BatchSampler,
     DataLoader,
-    Dataset,
     RandomSampler,
     Sampler,
     SequentialSampler,
@@ -74,7 +73,7 @@ class Batch(tuple):
 
     def named(self, loss: nn.Module) -> dict[str, Tensor]:
         """Columns that a loss names in its attribute ``columns``."""
-        names: Any = loss.columns if hasattr(type(loss), "columns") or "columns" in vars(loss) else ()
+        names: Any = getattr(loss, "columns", ())
         if missing := [name for name in names if name not in self.columns]:
             raise ValueError(
                 f"{type(loss).__name__} requires the columns {missing}, which this batch does not have. Omit "
@@ -121,8 +120,7 @@ class CleanBatches:
     def __init__(self, rows: Rows, batch_size: int) -> None:
         self.rows: Rows | None = rows
         self.size = len(rows) if batch_size < 0 else min(batch_size, len(rows))
-        weights = rows.columns.get("sample_weight")
-        self.sampler = None if weights is None or not np.ptp(weights) else ProportionalSampler(weights)
+        self.sampler = _by_weight(rows)
 
     def draw(self, net: "NoisyLabelNet") -> tuple[Any, Tensor]:
         """Draw a batch, prepared for the net."""
@@ -143,22 +141,8 @@ class CleanBatches:
 class BatchLoader(DataLoader):
     """DataLoader that reads whole batches of `Rows`, in the order of torch's loader.
 
-    Parameters
-    ----------
-    dataset : Dataset
-        Rows, or any map-style data set.
-    batch_size : int, default=1
-        Number of samples in a batch.
-    shuffle : bool, default=False
-        Draw the samples in a new order in each epoch; by the column ``sample_weight``, if there is one.
-    drop_last : bool, default=False
-        Omit a smaller last batch.
-    sampler : Sampler, optional
-        In place of `shuffle`.
-    collate_fn : callable, optional
-        Function of a list of samples that returns inputs and labels.
-    **kwargs
-        As in `torch.utils.data.DataLoader` (``num_workers``, ``pin_memory``, ...).
+    With `shuffle`, samples are drawn by the column ``sample_weight``, if there is one. `collate_fn` is a function of a
+    list of samples that returns inputs and labels.
     """
 
     def __init__(
@@ -172,7 +156,7 @@ class BatchLoader(DataLoader):
         **kwargs: Any,
     ) -> None:
         if sampler is None:
-            sampler = _shuffled(dataset) if shuffle else SequentialSampler(dataset)
+            sampler = (_by_weight(dataset) or RandomSampler(dataset)) if shuffle else SequentialSampler(dataset)
         batches = JoinedSampler(sampler, batch_size, drop_last)
         super().__init__(dataset, batch_sampler=batches, collate_fn=partial(_collated, collate_fn), **kwargs)
 
@@ -206,16 +190,10 @@ class JoinedSampler(BatchSampler):
     """Batches of indices. A last batch of one sample joins the previous batch, for batch normalisation."""
 
     def __iter__(self) -> Iterator[list[int]]:
-        batches = super().__iter__()
-        held = next(batches, [])
-        for batch in batches:
-            if len(batch) == 1 < self.batch_size:
-                held = held + batch
-            else:
-                yield held
-                held = batch
-        if held:
-            yield held
+        batches = list(super().__iter__())
+        if len(batches) > 1 and len(batches[-1]) == 1 < self.batch_size:
+            batches[-2] += batches.pop()
+        yield from batches
 
     def __len__(self) -> int:
         n = len(self.sampler)  # type: ignore[arg-type]
@@ -223,47 +201,26 @@ class JoinedSampler(BatchSampler):
         return super().__len__() - joins
 
 
-def _unwrapped(dataset: Dataset) -> tuple[Rows | None, NDArray | None]:
-    """Rows inside nested Subsets, if any, and the positions of the Subset; None for all."""
-    places = None
-    while type(dataset) is Subset:
-        within = np.asarray(dataset.indices)
-        places = within if places is None else within[places]
-        dataset = dataset.dataset
-    return (dataset if isinstance(dataset, Rows) else None), places
+def _weights(dataset: Any) -> NDArray | None:
+    """Weights of samples, also in Subsets; None if there are none."""
+    if isinstance(dataset, Subset):
+        weights = _weights(dataset.dataset)
+        return None if weights is None else weights[np.asarray(dataset.indices)]
+    return dataset.columns.get("sample_weight") if isinstance(dataset, Rows) else None
 
 
-def _shuffled(dataset: Any) -> Sampler:
-    """Make a sampler that draws all samples once, or in proportion to different weights."""
-    rows, places = _unwrapped(dataset)
-    weights = None if rows is None else rows.columns.get("sample_weight")
-    if weights is None or not np.ptp(weights := weights if places is None else weights[places]):
-        return RandomSampler(dataset)
-    return ProportionalSampler(weights)
+def _by_weight(dataset: Any) -> "ProportionalSampler | None":
+    """Make a sampler in proportion to the weights of samples; None if they are equal."""
+    weights = _weights(dataset)
+    return None if weights is None or not np.ptp(weights) else ProportionalSampler(weights)
 
 
 class ProportionalSampler(Sampler[int]):
-    """Draw samples in proportion to their weights by systematic sampling in random order (Madow, 1949).
+    """Draw samples in proportion to their positive weights by systematic sampling in random order.
 
     In n draws, sample i occurs ``n w_i / sum(w)`` times, randomly rounded with this mean. The mean loss of the batches
-    thus has the gradient of the weighted mean loss.
-
-    Parameters
-    ----------
-    weights : array-like of shape (n_samples,)
-        Positive weights.
-
-    References
-    ----------
-    Madow, "On the Theory of Systematic Sampling, II", Annals of Mathematical Statistics, 1949.
-
-    Examples
-    --------
-    >>> import numpy as np, torch
-    >>> from noisytransition.nets._batches import ProportionalSampler
-    >>> sampler, _ = ProportionalSampler([2.0, 1.0, 0.5, 0.5]), torch.manual_seed(0)
-    >>> [np.bincount(list(sampler), minlength=4).tolist() for _ in range(3)]
-    [[2, 1, 0, 1], [2, 1, 1, 0], [2, 1, 1, 0]]
+    thus has the gradient of the weighted mean loss. Madow, "On the Theory of Systematic Sampling, II", Annals of
+    Mathematical Statistics, 1949.
     """
 
     def __init__(self, weights: ArrayLike) -> None:

@@ -1,6 +1,6 @@
-"""The skorch net of one training stage."""
+"""The skorch net of one training stage, and the base class of updates of its loss."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,9 +18,46 @@ from ._batches import Batch, BatchLoader, Loaded, on_device, rows_at_once
 from ._checks import check_epoch, check_proba, check_start, check_weights, uncompiled
 from ._mlp import MLP
 from ._rows import Rows
-from ._update import Update
 
 _SOFTMAX = partial(torch.softmax, dim=-1)
+#: Maximum number of classes with a history of T: one T of 1,000 classes takes 8 MB
+MOST_CLASSES_IN_HISTORY = 500
+
+
+class Update(Callback):
+    """Base class of updates of the parameters of a loss: a skorch callback with hooks before and after each step.
+
+    Subclasses keep their state in attributes with a trailing underscore, which are saved with an interrupted fit.
+
+    Attributes
+    ----------
+    transition_history_ : list of ndarray of shape (n_classes, n_classes)
+        T at the start and after each epoch, if the loss has a T; empty with more than 500 classes.
+    """
+
+    #: parameter groups of the network's optimiser, as in skorch: (pattern of names, settings)
+    param_groups: Sequence[tuple[str, dict[str, Any]]] = ()
+
+    def in_optimizer(self, loss: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
+        """Yield named parameters of the loss that the network's optimiser updates; none by default."""
+        yield from ()
+
+    def before_step(self, net: "NoisyLabelNet", batch: Batch) -> None:
+        """Run before each step of the network; the batch is on the device."""
+
+    def after_step(self, net: "NoisyLabelNet", batch: Batch, logits: Tensor) -> None:
+        """Run after each step; `logits` are the detached logits of the noisy samples before the step."""
+
+    def on_train_begin(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
+        """Record the initial T."""
+        self.transition_history_: list[NDArray[np.float64]] = []
+        Update.on_epoch_end(self, net)
+
+    def on_epoch_end(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
+        """Record T after the epoch."""
+        if net.classes is None or len(net.classes) <= MOST_CLASSES_IN_HISTORY:
+            T = getattr(net.criterion_, "transition_matrix", None)
+            self.transition_history_ += [] if T is None else [T]
 
 
 class NoisyLabelNet(NeuralNetClassifier):
@@ -134,27 +171,18 @@ class NoisyLabelNet(NeuralNetClassifier):
         """Logits of a batch."""
         return self._output(self.prepare(x), **fit_params)
 
-    def evaluated(self, dataset: Any) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yield logits and labels of a data set in parts, without drawing random numbers."""
-        loader = self.get_iterator(dataset)
-        if isinstance(loader, DataLoader):
-            loader.generator = torch.Generator()
-        yield from ((self.evaluation_step(batch), batch[1]) for batch in loader)
-
-    def get_iterator(self, dataset: Dataset | None, training: bool = False) -> Iterable:
+    def get_iterator(self, dataset: Any, training: bool = False) -> Iterable:
         """Make a loader; outside of training, it does not use the global random generator."""
         if training:
             loader = super().get_iterator(dataset, training=True)
         else:
-            loader = self.iterator_valid(dataset, **self._evaluation_params(dataset))
+            params = {"batch_size": rows_at_once(dataset, self.batch_size)} | self.get_params_for("iterator_valid")
+            if params["batch_size"] == -1:
+                params["batch_size"] = len(dataset)
+            loader = self.iterator_valid(dataset, **params)
         if not self._is_trained_now and isinstance(loader, DataLoader) and loader.generator is None:
             loader.generator = torch.Generator()
         return loader
-
-    def _evaluation_params(self, dataset: Any) -> dict[str, Any]:
-        """Parameters of a loader for evaluation, with larger batches if these use little memory."""
-        params = {"batch_size": rows_at_once(dataset, self.batch_size)} | self.get_params_for("iterator_valid")
-        return params | ({"batch_size": len(dataset)} if params["batch_size"] == -1 else {})
 
     def predict_proba(self, X: Any) -> NDArray:
         """Predict posteriors; raise if one is not finite."""

@@ -236,18 +236,7 @@ def _like_samples_of(model: Rows, rows: Rows) -> Rows:
     sample = model[0][0]
     if isinstance(rows, DatasetRows) or not isinstance(first_part(sample), Tensor):
         return rows
-    return DatasetRows(_Tensors(rows, sample), rows.label)
-
-
-class _Tensors(Dataset):
-    """Inputs as tensors of the types of a sample, converted when read."""
-
-    def __init__(self, rows: Rows, sample: Any) -> None:
-        self.rows = rows
-        self.dtypes = each_part(lambda part: torch.as_tensor(part).dtype, sample)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, index: int) -> Any:
-        return each_part(lambda part, dtype: torch.as_tensor(part, dtype=dtype), self.rows[index][0], self.dtypes)
+    dtypes = each_part(lambda part: torch.as_tensor(part).dtype, sample)
+    inputs = [rows[i][0] for i in range(len(rows))]
+    samples = [each_part(lambda part, dtype: torch.as_tensor(part, dtype=dtype), x, dtypes) for x in inputs]
+    return DatasetRows(samples, rows.label)

@@ -1,7 +1,7 @@
 """Update of the parameters of a loss by the meta-gradient: Algorithm 1, lines 4 and 5."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -16,20 +16,11 @@ if TYPE_CHECKING:
     from ..nets._batches import Batch
 
 
-class MetaLoss(Protocol):
-    """Loss whose parameters can be updated by the meta-gradient."""
-
-    def cotangent(self, logits: Tensor, y: Tensor) -> Tensor:
-        """Return the gradient of the mean loss for the logits."""
-
-    def meta_gradients(self, logits: Tensor, y: Tensor, tangent: Tensor) -> list[Tensor]:
-        """Return the gradient of -<cotangent, tangent> for each parameter of the loss."""
-
-
 class MetaGradient(Update):
     """Before each step of the network, take one step of the loss's parameters along the meta-gradient.
 
-    The step of the network reuses the forward pass of the look-ahead.
+    The step of the network reuses the forward pass of the look-ahead. The loss has methods `cotangent` and
+    `meta_gradients`, as `ForwardLoss` and `WeightedLoss`.
 
     Parameters
     ----------
@@ -87,7 +78,7 @@ class MetaGradient(Update):
 
     def before_step(self, net: "NoisyLabelNet", batch: "Batch") -> None:
         """Update the loss's parameters by a look-ahead on this batch."""
-        loss: MetaLoss = net.criterion_
+        loss = net.criterion_
         ahead = look_ahead(
             net.plain_module_,
             batch.x,

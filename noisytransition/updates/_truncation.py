@@ -44,22 +44,21 @@ class Truncation(Update):
         epoch = len(net.history) - 1 - self.start
         if epoch < 0 or epoch % _EVERY:
             return
-        evaluated = [self._evaluate(net, batch) for batch in net.get_iterator(dataset_train)]
-        index = torch.cat([of_batch for of_batch, _ in evaluated])
-        kept = torch.cat([of_batch for _, of_batch in evaluated])
-        self.kept_ = torch.zeros(int(index.max()) + 1, dtype=torch.bool)
-        self.kept_[index] = kept
-        if not kept.any():
+        index = []
+        kept = []
+        for batch in net.get_iterator(dataset_train):
+            proba = torch.softmax(net.evaluation_step(batch), dim=1).cpu()
+            index.append(batch.columns["index"])
+            kept.append(proba.gather(1, batch.label[:, None]).squeeze(1) > self.threshold)
+        rows = torch.cat(index)
+        self.kept_ = torch.zeros(int(rows.max()) + 1, dtype=torch.bool)
+        self.kept_[rows] = torch.cat(kept)
+        if not self.kept_.any():
             warnings.warn(
                 f"truncation={self.threshold} leaves no sample to train on, since no label has a higher probability. "
                 "Lower it, or start later.",
                 stacklevel=2,
             )
-
-    def _evaluate(self, net: "NoisyLabelNet", batch: "Batch") -> tuple[Tensor, Tensor]:
-        """Index of each sample of a batch, and whether it is kept."""
-        proba = torch.softmax(net.evaluation_step(batch), dim=1).cpu()
-        return batch.columns["index"], proba.gather(1, batch.label[:, None]).squeeze(1) > self.threshold
 
     def before_step(self, net: "NoisyLabelNet", batch: "Batch") -> None:
         """Set the weights of the samples of the batch."""

@@ -259,7 +259,7 @@ def test_frozen_layers_stay(blobs):
 
 def test_many_classes_have_the_start_and_the_end_in_the_history(blobs, monkeypatch):
     whole = fit(blobs)
-    monkeypatch.setattr("noisytransition.nets._update.MOST_CLASSES_IN_HISTORY", 2)
+    monkeypatch.setattr("noisytransition.nets._net.MOST_CLASSES_IN_HISTORY", 2)
     clf = fit(blobs)
     assert clf.transition_history_.shape == (2, 3, 3)
     np.testing.assert_array_equal(clf.transition_matrix_, whole.transition_matrix_)
