@@ -78,7 +78,7 @@ def look_ahead(
         Methods to try in order: "factored", "dual", "dual-math", "double-vjp" (exact), "difference" (approximate).
         Default: chosen by the type of the module.
     precision : {"float32", "bf16", "fp16"}, default="float32"
-        Precision of the forward passes. "factored" uses the type of the weights.
+        Precision of the forward passes; "factored" requires "float32".
 
     Returns
     -------
@@ -112,7 +112,8 @@ def look_ahead(
             [ 0.0250, -0.0250]])
     """
     methods = tuple(methods or candidate_methods(module))
-    if "factored" in methods and (found := factored_look_ahead(module, x, cotangent, meta, rates)) is not None:
+    is_tried = "factored" in methods and precision == "float32"
+    if is_tried and (found := factored_look_ahead(module, x, cotangent, meta, rates)):
         return LookAhead(*found, "factored")
     point = Point(module, x, rates, precision)
     r = cotangent(point.logits.detach())

@@ -66,12 +66,13 @@ class Point:
             return torch.autograd.grad(output, weights, cotangent, **options)
         return tuple(g / self.scale for g in torch.autograd.grad(output, weights, cotangent * self.scale, **options))
 
-    def normalized(self, direction: Sequence[Tensor]) -> tuple[Sequence[Tensor], Tensor | float]:
-        """Return the direction, rescaled in fp16 to a length without overflow, and the factor that undoes this."""
+    def direction(self, gradient: Sequence[Tensor]) -> tuple[Sequence[Tensor], Tensor | float]:
+        """Return rate * gradient, rescaled in fp16 to a length without overflow, and the factor that undoes this."""
+        moves = self.scaled(gradient)
         if self.precision != "fp16":
-            return direction, 1.0
-        length = length_of(direction).clamp_min(1e-30) / _LENGTH_IN_FP16
-        return torch._foreach_div(list(direction), length), length
+            return moves, 1.0
+        length = length_of(moves).clamp_min(1e-30) / _LENGTH_IN_FP16
+        return torch._foreach_div(moves, length), length
 
     def stepped(self, gradient: Sequence[Tensor]) -> list[Tensor]:
         """Return W_hat = W - rate * gradient as new leaves: a plain SGD step, as in the paper."""
@@ -158,7 +159,7 @@ def difference_tangent(point: Point, direction: Sequence[Tensor]) -> Tensor:
 def _by_tangent(tangent: Callable[[Point, Sequence[Tensor]], Tensor]) -> Method:
     def method(point: Point, cotangent: Tensor, meta: tuple[Any, Tensor]) -> tuple[Tensor, Tensor]:
         loss, g = clean_gradient(point, point.stepped(point.gradient(cotangent)), meta)
-        direction, length = point.normalized(point.scaled(g))
+        direction, length = point.direction(g)
         return loss, tangent(point, direction) * length
 
     return method
@@ -169,7 +170,7 @@ def double_vjp(point: Point, cotangent: Tensor, meta: tuple[Any, Tensor]) -> tup
     cotangent = cotangent.detach().requires_grad_()
     v = point.gradient(cotangent, create_graph=True)
     loss, g = clean_gradient(point, point.stepped(v), meta)
-    direction, length = point.normalized(point.scaled(g))
+    direction, length = point.direction(g)
     pairs = [(a, b) for a, b in zip(v, direction, strict=True) if a.requires_grad]
     (u,) = torch.autograd.grad([a for a, _ in pairs], cotangent, [b for _, b in pairs], retain_graph=True)
     return loss, u * length
@@ -184,11 +185,10 @@ METHODS: dict[str, Method] = {
 
 
 def candidate_methods(module: nn.Module) -> tuple[str, ...]:
-    """Return the methods to try for a module, the fastest first; all but "difference" are exact.
+    """Return the methods to try for a module, the fastest first; the next is used if autograd lacks a rule.
 
-    The next method is used if autograd lacks a rule. The order is fixed instead of timed, since methods differ by
-    rounding errors and fits must be reproducible bit by bit. Forward mode is first for 2D convolutions and batch
-    normalisation, which are slow to differentiate twice in reverse mode (examples/benchmarks/results/cost.md).
+    The order is fixed instead of timed, since methods differ by rounding errors. Forward mode is first for 2D
+    convolutions and batch normalisation, which are slow to differentiate twice in reverse mode (cost.md).
     """
     if is_relu_mlp(module):
         return ("factored", "double-vjp", "dual")

@@ -125,7 +125,7 @@ class CleanBatches:
     def draw(self, net: "NoisyLabelNet") -> tuple[Any, Tensor]:
         """Draw a batch, prepared for the net."""
         assert self.rows is not None, "the training has ended"
-        order = torch.randperm(len(self.rows)).numpy() if self.sampler is None else self.sampler.order()
+        order = torch.randperm(len(self.rows)).tolist() if self.sampler is None else list(self.sampler)
         batch = Batch.of(_collated(None, self.rows.take(order[: self.size])))
         if getattr(net, "iterator_train__pin_memory", False):  # as the loader does
             batch = batch.pin_memory()
@@ -230,12 +230,8 @@ class ProportionalSampler(Sampler[int]):
         return len(self.weights)
 
     def __iter__(self) -> Iterator[int]:
-        yield from self.order().tolist()
-
-    def order(self) -> NDArray[np.int64]:
-        """Indices of an epoch, from a generator seeded by the global generator, as in torch's sampler."""
         n = len(self)
-        seed = int(torch.empty((), dtype=torch.int64).random_().item())
+        seed = int(torch.empty((), dtype=torch.int64).random_().item())  # as in torch's sampler
         generator = torch.Generator().manual_seed(seed)
         rows = torch.randperm(n, generator=generator).numpy()
         start = torch.rand((), generator=generator).item()
@@ -243,4 +239,4 @@ class ProportionalSampler(Sampler[int]):
         ends = np.floor(n * shares / shares[-1] + start)
         ends[-1] = n  # despite rounding
         drawn = rows.repeat(np.diff(ends, prepend=0.0).astype(np.intp))
-        return drawn[torch.randperm(n, generator=generator).numpy()]
+        yield from drawn[torch.randperm(n, generator=generator).numpy()].tolist()

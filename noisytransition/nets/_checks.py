@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
-from ..meta_gradient._forward_pass import each_part, has_parts, logits_of
+from ..meta_gradient._forward_pass import each_part, logits_of
 from ._rows import Rows
 
 if TYPE_CHECKING:
@@ -63,8 +63,6 @@ def _logits_of_two(net: "NoisyLabelNet", rows: Rows) -> object:
         x = rows.take(sorted({0, len(rows) - 1})).inputs()
     except (RuntimeError, TypeError) as error:
         raise ValueError(f"samples cannot be collated: {error}. Pass samples of one shape.") from error
-    if not isinstance(x, Tensor) and not has_parts(x):
-        raise ValueError(f"a batch of samples is a {type(x).__name__}. Pass samples that are tensors or arrays.")
     module = net.plain_module_.eval()
     try:
         with torch.no_grad():

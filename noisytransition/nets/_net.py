@@ -9,7 +9,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from skorch import NeuralNetClassifier
 from skorch.callbacks import Callback, EarlyStopping, EpochScoring, PassthroughScoring
-from skorch.utils import to_numpy, to_tensor
+from skorch.utils import to_numpy
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 
@@ -152,7 +152,7 @@ class NoisyLabelNet(NeuralNetClassifier):
 
     def prepare(self, x: Any) -> Any:
         """Move a batch of inputs to the device, cast it and, in training mode, augment it."""
-        x = x if (is_part := has_parts(x)) or isinstance(x, Tensor) else to_tensor(x, device=self.device)
+        is_part = has_parts(x)
         dtype_of = partial(_input_dtype, self.dtype, self.plain_module_, is_part=is_part)
         x = each_part(lambda part: on_device(part, self.device, dtype_of(part)), x)
         if self.module_.training and self.batch_transform is not None:

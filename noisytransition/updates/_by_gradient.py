@@ -1,15 +1,12 @@
 """Update of the parameters of a loss by the gradient of the noisy loss."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import nn
 
-from ..nets import Update
-
-if TYPE_CHECKING:
-    from ..nets import NoisyLabelNet
+from ..nets import NoisyLabelNet, Update
 
 # Prefix of the names of the loss's parameters, which distinguishes them from parameters of the module
 _PREFIX = "criterion_."
@@ -36,13 +33,13 @@ class ByGradient(Update):
         if self.lr is None:
             yield from ((f"{_PREFIX}{name}", parameter) for name, parameter in loss.named_parameters())
 
-    def on_train_begin(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
+    def on_train_begin(self, net: NoisyLabelNet, **kwargs: Any) -> None:
         """Create the optimiser of the loss's parameters, now that the loss is on the device."""
         super().on_train_begin(net, **kwargs)
         if self.lr is not None:
             self.optimizer_ = torch.optim.SGD(net.criterion_.parameters(), lr=self.lr)
 
-    def on_grad_computed(self, net: "NoisyLabelNet", *args: Any, **kwargs: Any) -> None:
+    def on_grad_computed(self, net: NoisyLabelNet, *args: Any, **kwargs: Any) -> None:
         """Take a step with the gradient at the weights before the network's step."""
         if self.lr is not None:
             net.scaler_.step(self.optimizer_)  # in fp16 only if all gradients are finite

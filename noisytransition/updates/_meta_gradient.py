@@ -1,7 +1,7 @@
 """Update of the parameters of a loss by the meta-gradient: Algorithm 1, lines 4 and 5."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -9,11 +9,8 @@ from torch import Tensor
 
 from ..meta_gradient import look_ahead
 from ..meta_gradient._methods import candidate_methods
-from ..nets import Update
-
-if TYPE_CHECKING:
-    from ..nets import CleanBatches, NoisyLabelNet
-    from ..nets._batches import Batch
+from ..nets import CleanBatches, NoisyLabelNet, Update
+from ..nets._batches import Batch
 
 
 class MetaGradient(Update):
@@ -49,7 +46,7 @@ class MetaGradient(Update):
 
     def __init__(
         self,
-        clean: "CleanBatches",
+        clean: CleanBatches,
         lr: float,
         *,
         optimizer: Callable[..., torch.optim.Optimizer] = torch.optim.SGD,
@@ -64,19 +61,17 @@ class MetaGradient(Update):
         self.normalize = normalize
         self.method = method
 
-    def on_train_begin(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
+    def on_train_begin(self, net: NoisyLabelNet, **kwargs: Any) -> None:
         """Create the optimiser of the loss's parameters, now that the loss is on the device."""
         super().on_train_begin(net, **kwargs)
         self.optimizer_ = self.optimizer(net.criterion_.parameters(), lr=self.lr)
         self.methods_ = candidate_methods(net.plain_module_) if self.method == "auto" else (self.method,)
-        if net.precision != "float32" and len(self.methods_) > 1:
-            self.methods_ = tuple(name for name in self.methods_ if name != "factored")  # no half precision
 
-    def on_epoch_begin(self, net: "NoisyLabelNet", dataset_train: Any = None, **kwargs: Any) -> None:
+    def on_epoch_begin(self, net: NoisyLabelNet, dataset_train: Any = None, **kwargs: Any) -> None:
         """Count the samples of an epoch."""
         self.n_samples = len(dataset_train)
 
-    def before_step(self, net: "NoisyLabelNet", batch: "Batch") -> None:
+    def before_step(self, net: NoisyLabelNet, batch: Batch) -> None:
         """Update the loss's parameters by a look-ahead on this batch."""
         loss = net.criterion_
         ahead = look_ahead(
@@ -103,7 +98,7 @@ class MetaGradient(Update):
         self.optimizer_.step()
         torch.autograd.graph.increment_version(parameters)  # which fused optimisers do not
 
-    def on_epoch_end(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
+    def on_epoch_end(self, net: NoisyLabelNet, **kwargs: Any) -> None:
         """Record T, and the mean clean loss after the look-aheads of the epoch, or NaN."""
         super().on_epoch_end(net, **kwargs)
         losses = [batch["meta_loss"] for batch in net.history[-1]["batches"] if "meta_loss" in batch]
@@ -114,7 +109,7 @@ class MetaGradient(Update):
         """Method in use; before the first step, the first candidate."""
         return self.methods_[0]
 
-    def _rates(self, net: "NoisyLabelNet") -> dict[str, float]:
+    def _rates(self, net: NoisyLabelNet) -> dict[str, float]:
         """Virtual learning rate of each parameter. Read in each step, since a schedule can change it."""
         groups = net.optimizer_.param_groups
         rates = {id(p): float(group["lr"]) for group in groups for p in group["params"] if p.requires_grad}

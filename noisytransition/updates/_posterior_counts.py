@@ -1,16 +1,13 @@
 """Estimate T during training by online EM, from running posterior counts of the batches."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from ..losses import ForwardLoss
-from ..nets import Update
-
-if TYPE_CHECKING:
-    from ..nets import NoisyLabelNet
-    from ..nets._batches import Batch
+from ..nets import NoisyLabelNet, Update
+from ..nets._batches import Batch
 
 # Weight of the present T as a pseudo-count, so that a class without posterior in any batch keeps its row. Small
 # compared to the count of one sample; a choice, not measured.
@@ -45,7 +42,7 @@ class PosteriorCounts(Update):
         self.rate = rate
         self.burn_in = burn_in
 
-    def on_train_begin(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
+    def on_train_begin(self, net: NoisyLabelNet, **kwargs: Any) -> None:
         """Initialise the counts by the initial T and equal class priors."""
         super().on_train_begin(net, **kwargs)
         # C[i, j] = share_ * counts_[j, i], so that one number decays, and a batch changes the rows of its labels
@@ -54,14 +51,14 @@ class PosteriorCounts(Update):
         self.share_ = 1 / len(self.sums_)
         self.n_batches_ = 0
 
-    def on_epoch_begin(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
+    def on_epoch_begin(self, net: NoisyLabelNet, **kwargs: Any) -> None:
         """Write the whole T, so that a resumed training continues with the same numbers."""
         self._normalize()
         if self.n_batches_ > self.burn_in:
             net.criterion_.set_counts(self.counts_, self.sums_)
 
     @torch.no_grad()
-    def after_step(self, net: "NoisyLabelNet", batch: "Batch", logits: Tensor) -> None:
+    def after_step(self, net: NoisyLabelNet, batch: Batch, logits: Tensor) -> None:
         """Count the noisy samples of the batch and, after the burn-in, update T."""
         loss: ForwardLoss = net.criterion_
         posterior = loss.posterior(logits, batch.label) if loss.posterior_ is None else loss.posterior_

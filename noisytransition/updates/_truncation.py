@@ -1,17 +1,14 @@
 """Truncation: samples whose noisy label is improbable get weight 0 until the next evaluation."""
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.utils.data import Dataset
 
-from ..nets import Update
-
-if TYPE_CHECKING:
-    from ..nets import NoisyLabelNet
-    from ..nets._batches import Batch
+from ..nets import NoisyLabelNet, Update
+from ..nets._batches import Batch
 
 #: Epochs between two evaluations of all samples, as in the paper on generalized cross-entropy
 _EVERY = 10
@@ -34,12 +31,12 @@ class Truncation(Update):
         self.threshold = threshold
         self.start = start
 
-    def on_train_begin(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
+    def on_train_begin(self, net: NoisyLabelNet, **kwargs: Any) -> None:
         """Keep all samples."""
         super().on_train_begin(net, **kwargs)
         self.kept_: Tensor | None = None
 
-    def on_epoch_begin(self, net: "NoisyLabelNet", dataset_train: Dataset | None = None, **kwargs: Any) -> None:
+    def on_epoch_begin(self, net: NoisyLabelNet, dataset_train: Dataset | None = None, **kwargs: Any) -> None:
         """Evaluate all training samples, from `start` on every ten epochs."""
         epoch = len(net.history) - 1 - self.start
         if epoch < 0 or epoch % _EVERY:
@@ -60,7 +57,7 @@ class Truncation(Update):
                 stacklevel=2,
             )
 
-    def before_step(self, net: "NoisyLabelNet", batch: "Batch") -> None:
+    def before_step(self, net: NoisyLabelNet, batch: Batch) -> None:
         """Set the weights of the samples of the batch."""
         if self.kept_ is not None:
             index = batch.columns["index"]
