@@ -150,7 +150,7 @@ class BestCleanEpoch(BestEpoch):
 
 
 def _outputs(net: "NoisyLabelNet", rows: "Rows | None") -> tuple[Tensor, Tensor]:
-    """Logits and labels of samples, without drawing random numbers."""
+    """Logits and labels of samples, without random numbers of the training."""
     assert rows is not None, "the training has ended"
     loader: Any = net.get_iterator(rows)
     loader.generator = torch.Generator()

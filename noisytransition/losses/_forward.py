@@ -142,9 +142,9 @@ class ForwardLoss(nn.Module):
     # ---- normalisation of T, in time O(n_classes^2), once per value
     def _columns(self, y: Tensor) -> Tensor:
         """Columns of log T at these labels, as rows."""
-        learned = self.transition_logits.requires_grad
-        normalizer = torch.logsumexp(self.transition_logits, 1) if learned else self._normalized()[0]
-        return self.transition_logits.T.index_select(0, y).sub_(normalizer)
+        theta = self.transition_logits
+        normalizer = torch.logsumexp(theta, 1) if theta.requires_grad else self._normalized()[0]
+        return theta.T.index_select(0, y).sub_(normalizer)
 
     def _normalized(self) -> tuple[Tensor, Tensor | None]:
         """Log row sums of exp(logits), and T by label unless T is from counts."""

@@ -34,11 +34,8 @@ class GeneralizedCrossEntropyLoss(nn.Module):
         super().__init__()
         self.q = q
         self.truncation = truncation
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Columns of the batch that `forward` takes as arguments."""
-        return () if self.truncation is None else ("weight",)
+        #: columns of the batch that `forward` takes as arguments
+        self.columns = () if truncation is None else ("weight",)
 
     def forward(self, logits: Tensor, y: Tensor, weight: Tensor | None = None) -> Tensor:
         """Mean loss of logits of shape (n_samples, n_classes); `y` and `weight` have shape (n_samples,)."""

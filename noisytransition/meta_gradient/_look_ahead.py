@@ -123,7 +123,7 @@ def look_ahead(
         except RuntimeError as error:  # includes NotImplementedError
             if not _rule_is_missing(error):
                 raise
-            point.restore_generators()  # the next method must draw the same dropout masks
+            point.set_generators(point.after)  # the next method must draw the same dropout masks
         else:
             return LookAhead(point.logits, tangent, loss, method)
     raise NotImplementedError(

@@ -45,7 +45,7 @@ class Point:
         self._buffers = {name: buffer.clone() for name, buffer in buffers.items()}
         self._before = self._generator_states()
         self.logits = logits_of(module, x, precision)
-        self._after = self._generator_states()
+        self.after = self._generator_states()  # after the shared pass
 
     def __call__(self, weights: Sequence[Tensor], x: Any) -> Tensor:
         """Compute logits at other weights, with the buffers before the shared pass; the module is unchanged."""
@@ -88,17 +88,13 @@ class Point:
     def replayed(self) -> Iterator[None]:
         """Reuse the random numbers (dropout masks) of the shared forward pass, then restore the generators."""
         with torch.random.fork_rng(devices=self._devices):
-            self._set_generators(self._before)
+            self.set_generators(self._before)
             yield
-
-    def restore_generators(self) -> None:
-        """Set the generators to their state after the shared forward pass."""
-        self._set_generators(self._after)
 
     def _generator_states(self) -> list[Tensor]:
         return [torch.get_rng_state(), *(torch.cuda.get_rng_state(d) for d in self._devices)]
 
-    def _set_generators(self, states: list[Tensor]) -> None:
+    def set_generators(self, states: list[Tensor]) -> None:
         torch.set_rng_state(states[0])
         for device, state in zip(self._devices, states[1:], strict=True):
             torch.cuda.set_rng_state(state, device)

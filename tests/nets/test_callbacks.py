@@ -36,14 +36,14 @@ def test_their_loss_is_in_every_stage_s_history(cls, blobs):
 
 
 @pytest.mark.parametrize("cls", NEED_CLEAN_DATA)
-def test_no_loss_of_rows_that_are_trained_on_is_called_a_validation_loss(cls, blobs):
-    assert "valid_clean_loss" not in fit(cls, blobs).history_[-1]
+def test_no_loss_of_rows_that_are_trained_on_is_called_a_validation_loss(cls, plain):
+    assert "valid_clean_loss" not in plain(cls).history_[-1]
 
 
 @pytest.mark.parametrize("cls", [CrossEntropyClassifier, GCEClassifier, ForwardClassifier])
-def test_watching_changes_nothing(cls, blobs):
+def test_watching_changes_nothing(cls, blobs, plain):
     X, y, *_ = blobs
-    np.testing.assert_array_equal(fit(cls, blobs).predict_proba(X), small(cls).fit(X, y).predict_proba(X))
+    np.testing.assert_array_equal(plain(cls).predict_proba(X), small(cls).fit(X, y).predict_proba(X))
 
 
 def test_they_select_the_epoch_when_asked(blobs):

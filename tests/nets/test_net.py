@@ -69,17 +69,17 @@ def test_skorch_s_callbacks_run_in_every_stage_on_copies(cls, blobs, capsys):
 
 
 @every
-def test_early_stopping_ends_its_stage_and_no_more(cls, blobs):
+def test_early_stopping_ends_its_stage_and_no_more(cls, blobs, plain):
     stop = EarlyStopping(monitor="train_loss", patience=2, threshold=10.0, threshold_mode="abs")
     clf = fit(cls, blobs, callbacks=[stop], max_epochs=9)
     assert next(len(h) for h in clf.histories_.values()) < 9
-    assert clf.histories_.keys() == fit(cls, blobs).histories_.keys()
+    assert clf.histories_.keys() == plain(cls).histories_.keys()
     assert clf.predict(blobs[0]).shape == (300,)
 
 
 @every
-def test_ctrl_c_in_any_stage_leaves_nothing_that_claims_to_be_fitted(cls, blobs):
-    for stage in range(len(fit(cls, blobs).histories_)):
+def test_ctrl_c_in_any_stage_leaves_nothing_that_claims_to_be_fitted(cls, blobs, plain):
+    for stage in range(len(plain(cls).histories_)):
 
         class Interrupt(Callback):
             stages = 0
@@ -213,7 +213,7 @@ def test_a_double_module_trains_in_double(blobs):
 
 
 @every
-def test_batch_transform_sees_training_batches_alone(cls, blobs):
+def test_batch_transform_sees_training_batches_alone(cls, blobs, plain):
     seen = []
 
     def transform(x):
@@ -226,7 +226,7 @@ def test_batch_transform_sees_training_batches_alone(cls, blobs):
     assert all(shape[1:] == (4,) for shape in seen)
     clf.predict_proba(blobs[0])
     assert len(seen) == n
-    np.testing.assert_array_equal(clf.predict_proba(blobs[0]), fit(cls, blobs).predict_proba(blobs[0]))
+    np.testing.assert_array_equal(clf.predict_proba(blobs[0]), plain(cls).predict_proba(blobs[0]))
 
 
 def test_an_epoch_without_batches_is_an_error(blobs):

@@ -40,17 +40,18 @@ class Noting(nn.Linear):
 
 # ---------------------------------------------------------------------------- fits
 @every
-@half
-def test_every_method_trains_and_predicts_in_it(cls, blobs, precision, dtype):
-    Noting.types = frozenset()
+def test_every_method_trains_and_predicts_in_it(cls, blobs):
     module = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), Noting(16, 3))
-    clf, plain = (fit(cls, blobs, module=module, precision=p) for p in (precision, "float32"))
-    assert Noting.types == {dtype, torch.float32}  # the plain fit, and the checks before the training
-    assert {p.dtype for p in clf.module_.parameters()} == {torch.float32}
-    proba = clf.predict_proba(blobs[4])
-    assert proba.dtype == np.float32
-    np.testing.assert_allclose(proba.sum(axis=1), 1, atol=1e-6)
-    assert np.abs(proba - plain.predict_proba(blobs[4])).mean() < 0.05
+    plain = fit(cls, blobs, module=module).predict_proba(blobs[4])
+    for precision, dtype in (("bf16", torch.bfloat16), ("fp16", torch.float16)):
+        Noting.types = frozenset()
+        clf = fit(cls, blobs, module=module, precision=precision)
+        assert Noting.types - {torch.float32} == {dtype}  # the checks before the training are in float32
+        assert {p.dtype for p in clf.module_.parameters()} == {torch.float32}
+        proba = clf.predict_proba(blobs[4])
+        assert proba.dtype == np.float32
+        np.testing.assert_allclose(proba.sum(axis=1), 1, atol=1e-6)
+        assert np.abs(proba - plain).mean() < 0.05
 
 
 @every
