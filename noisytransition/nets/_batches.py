@@ -191,7 +191,8 @@ class JoinedSampler(BatchSampler):
     def __iter__(self) -> Iterator[list[int]]:
         batches = list(super().__iter__())
         if len(batches) > 1 and len(batches[-1]) == 1 < self.batch_size:
-            batches[-2] += batches.pop()
+            last = batches.pop()
+            batches[-1] += last
         yield from batches
 
     def __len__(self) -> int:
