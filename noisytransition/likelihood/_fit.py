@@ -310,18 +310,6 @@ def left_out_of_clean(fit: NoiseFit) -> NDArray[np.float64]:
     return shift_class_prior(left_out, -fit.offset)
 
 
-def cross_fitted(
-    held_out: HeldOut, start: NDArray, prior: Prior, *, stratified: bool, n_folds: int = N_FOLDS
-) -> Iterator[tuple[NDArray[np.intp], NoiseFit]]:
-    """Leave out each fold of the clean samples in turn; yield its positions and the fit to all other samples.
-
-    A calibration predicts the clean samples it was fitted to too well. Folds are random: with fixed class shares, a
-    class would be rarer in a fit if it is more frequent in the fold, and predicted too seldom.
-    """
-    for out in folds_of(np.random.default_rng(0).permutation(len(held_out.clean)), n_folds):
-        yield np.flatnonzero(out), fit_noise(held_out.without(out), start, prior, stratified=stratified)
-
-
 def folds_of(order: NDArray[np.intp], n_folds: int) -> Iterator[NDArray[np.bool_]]:
     """Masks of folds, each of every n-th sample in this order, unless a fold has all samples or none."""
     for k in range(n_folds):

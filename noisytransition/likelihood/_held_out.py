@@ -157,10 +157,7 @@ def read_held_out(
     if classes is None:
         labels = labels.of_classes(_classes(proba, labels.classes, c))
     check_columns(labels, c)
-    of_all = _by_class(proba, proba_clean, labels.classes, c)
-    candidate = Candidate(0, of_all[labels.is_noisy], of_all[labels.is_clean])
-    held_out = one_candidate(candidate, labels.noisy, labels.clean, labels.noisy_of_clean, labels.positions)
-    return held_out._replace(sources=labels.by_source, drawn=labels.drawn), labels.classes, c
+    return held_out_of(_candidate(proba, proba_clean, labels, c), labels), labels.classes, c
 
 
 def _separate(proba: ArrayLike | None, y: ArrayLike | None, y_noisy: ArrayLike | None, c: int) -> SeparateLabels:
@@ -171,13 +168,15 @@ def _separate(proba: ArrayLike | None, y: ArrayLike | None, y_noisy: ArrayLike |
     return SeparateLabels(m, [] if y is None else y, y_noisy, ("y_clean", "y_clean_noisy"))
 
 
-def _by_class(proba: ArrayLike, proba_clean: ArrayLike | None, names: NDArray, c: int) -> NDArray:
-    """Probabilities of all samples, a column for each name; 0 for labels that are no classes."""
+def _candidate(proba: ArrayLike, proba_clean: ArrayLike | None, labels: Labels, c: int) -> Candidate:
+    """Probabilities of noisy and clean samples, a column for each label; 0 for labels that are no classes."""
+    names = labels.classes
     of_all = check_probabilities(in_class_order(proba, names[:c], rows=False))
     if proba_clean is not None:
         of_clean = check_probabilities(in_class_order(proba_clean, names[:c], rows=False), c, "proba_clean")
         of_all = np.concatenate([of_all, of_clean])
-    return np.pad(of_all, ((0, 0), (0, len(names) - c)))
+    of_all = np.pad(of_all, ((0, 0), (0, len(names) - c)))
+    return Candidate(0, of_all[labels.is_noisy], of_all[labels.is_clean])
 
 
 def _classes(proba: ArrayLike, found: NDArray, n_classes: int) -> NDArray:
@@ -199,15 +198,27 @@ def check_columns(labels: Labels, n_classes: int) -> None:
         )
 
 
-def one_candidate(
-    candidate: Candidate, noisy: NDArray, clean: NDArray, noisy_of_clean: NDArray, rows: tuple[NDArray, NDArray]
-) -> HeldOut:
-    """Held-out samples with one candidate; `rows` contains `HeldOut.rows` and `HeldOut.rows_of_clean`."""
+def held_out_of(candidate: Candidate, labels: Labels) -> HeldOut:
+    """Held-out samples with one candidate."""
     c = candidate.proba.shape[1]
-    known = noisy_of_clean >= 0
-    pairs = pair_counts(clean[known], noisy_of_clean[known], c)
-    n_clean = np.bincount(clean, minlength=c)
-    return HeldOut([candidate], noisy, clean, noisy_of_clean, pairs, n_clean, len(noisy), *rows)
+    of_clean = labels.noisy_of_clean
+    known = of_clean >= 0
+    pairs = pair_counts(labels.clean[known], of_clean[known], c)
+    n_clean = np.bincount(labels.clean, minlength=c)
+    rows, rows_of_clean = labels.positions
+    return HeldOut(
+        candidates=[candidate],
+        noisy=labels.noisy,
+        clean=labels.clean,
+        noisy_of_clean=of_clean,
+        pairs=pairs,
+        n_clean=n_clean,
+        n_noisy=len(labels.noisy),
+        rows=rows,
+        rows_of_clean=rows_of_clean,
+        sources=labels.by_source,
+        drawn=labels.drawn,
+    )
 
 
 def select_epochs(held_out: HeldOut, best: int, T: NDArray) -> Candidate:

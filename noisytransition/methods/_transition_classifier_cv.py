@@ -21,12 +21,12 @@ from ..base._noise_model_mixin import NoiseModelMixin
 from ..data._read import HOW_TO_PASS, separate_samples
 from ..fitting._checks import CONSTRAINTS
 from ..fitting._cross_fitting import fold_of_rows
-from ..labels._pandas import warn_of_order
+from ..labels._pandas import in_class_order, warn_of_order
 from ..labels._read import Labels, SeparateLabels, labels_of_fit
 from ..likelihood._calibration import Calibration
 from ..likelihood._diagnostics import warn_of_reasons, worse_than_labels
-from ..likelihood._fit import shrunk_gold_start
-from ..likelihood._held_out import Candidate, HeldOut, one_candidate
+from ..likelihood._fit import fit_noise, left_out_of_clean, shrunk_gold_start
+from ..likelihood._held_out import Candidate, held_out_of
 from ..likelihood._shrinkage import Prior, check_prior
 from ..noise_model._model import LabelNoiseModel
 from ..transition._checks import check_probabilities
@@ -50,11 +50,11 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
                  samples, relabelled again with the probabilities of round 1, or on the verified samples only; and the
                  calibration of this round
 
-    The losses are not too low: the labels that round 1 trains on without a fold, and the calibration of the fold, are
-    from noise models without its verified samples. Round 2 requires verified samples of each class, and is omitted if
-    the estimator raises a ValueError on so few samples. With several sources, round 0 uses the most frequent label of
-    each sample, and P(true | x, all labels) replaces the posterior. An estimator without `sample_weight` is trained on
-    the same labels without weights.
+    The losses are not too low: clones have not seen the samples that they predict, and the calibration of a verified
+    sample leaves it out (approximately; Rad and Maleki, 2020). Round 2 requires verified samples of each class, and is
+    omitted if the estimator raises a ValueError on so few samples. With several sources, round 0 uses the most
+    frequent label of each sample, and P(true | x, all labels) replaces the posterior. An estimator without
+    `sample_weight` is trained on the same labels without weights.
 
     Parameters
     ----------
@@ -210,49 +210,46 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         labels = rows.labels
         folds = np.concatenate([fold_of_rows(of, self.cv, random) for of in (labels.noisy, labels.clean)])
         given = np.concatenate([labels.noisy, labels.noisy_of_clean]), rows.weight
-        first = self._round(rows, folds, [given] * self.cv)
-        rounds = [first, self._round(rows, folds, [rows.relabelled(model) for model in first.models])]
+        first = self._round(rows, folds, given)
+        rounds = [first, self._round(rows, folds, rows.relabelled(first.model))]
         if len(set(labels.clean)) == len(labels.classes):  # else no loss of the classes that it never predicts
             with suppress(ValueError):  # such as of an estimator with folds
-                rounds.append(self._round(rows, folds, [rows.verified] * self.cv))
+                rounds.append(self._round(rows, folds, rows.verified))
         return rounds
 
-    def _round(self, rows: _Rows, folds: NDArray[np.intp], targets: list[_Target]) -> _Round:
-        """Train without each fold on its targets, predict it, and calibrate by noise models without it."""
+    def _round(self, rows: _Rows, folds: NDArray[np.intp], target: _Target) -> _Round:
+        """Train without each fold, predict it, and calibrate by a noise model."""
         labels = rows.labels
-        proba = np.empty((len(folds), len(labels.classes)))
-        tasks = (delayed(_held_out_proba)(self.estimator, rows, *targets[i], folds == i) for i in range(self.cv))
+        of_noisy, of_clean = np.split(self._out_of_fold(rows, folds, target), [len(labels.noisy)])
+        held_out = held_out_of(Candidate(0, of_noisy, of_clean), labels)
+        prior = in_class_order(self.transition_prior, labels.classes)
+        stratified = self.meta_sampling == "stratified"
+        fit = fit_noise(held_out, shrunk_gold_start(held_out), prior, stratified=stratified)
+        of_clean = left_out_of_clean(fit)
+        loss = -finite_log(of_clean[np.arange(len(of_clean)), labels.clean]).mean()
+        model = LabelNoiseModel(prior=self.transition_prior, meta_sampling=self.meta_sampling)
+        model.with_noise(fit, labels.classes, len(labels.classes))
+        return _Round(model, fit.calibrated(of_noisy), of_clean, float(loss))
+
+    def _out_of_fold(self, rows: _Rows, folds: NDArray[np.intp], target: _Target) -> NDArray[np.float64]:
+        proba = np.empty((len(folds), len(rows.labels.classes)))
+        tasks = (delayed(_held_out_proba)(self.estimator, rows, *target, folds == i) for i in range(self.cv))
         for i, of_fold in enumerate(Parallel(self.n_jobs)(tasks)):
             proba[folds == i] = of_fold
-        of_noisy, of_clean = np.split(proba, [len(labels.noisy)])
-        held_out = one_candidate(
-            Candidate(0, of_noisy, of_clean), labels.noisy, labels.clean, labels.noisy_of_clean, labels.positions
-        )
-        held_out = held_out._replace(sources=labels.by_source, drawn=labels.drawn)
-        out = folds[len(labels.noisy) :]
-        models = [self._noise_model(held_out.without(out == i), labels.classes) for i in range(self.cv)]
-        models.append(self._noise_model(held_out, labels.classes))
-        crossed = np.array([model.calibrate(of_clean) for model in models])[out, np.arange(len(out))]
-        losses = -finite_log(crossed[np.arange(len(out)), labels.clean])
-        return _Round(models, models[-1].calibrate(of_noisy), crossed, float(losses.mean()))
-
-    def _noise_model(self, held_out: HeldOut, classes: NDArray) -> LabelNoiseModel:
-        model = LabelNoiseModel(prior=self.transition_prior, meta_sampling=self.meta_sampling)
-        return model.fit_candidates(held_out, classes, shrunk_gold_start(held_out))
+        return proba
 
     def _keep(self, rows: _Rows, rounds: list[_Round]) -> None:
         """Train on the labels of the best round, and set the fitted attributes."""
         first, second, *alone = rounds
         best = min([second, *alone], key=lambda of: of.loss)
-        model = best.models[-1]
-        target = rows.relabelled(model) if best is second else rows.verified
+        target = rows.relabelled(best.model) if best is second else rows.verified
         self.estimator_ = _trained(self.estimator, rows, *target)
-        self.noise_model_ = first.models[-1]
+        self.noise_model_ = first.model
         self.classes_ = rows.labels.classes
-        assert model.calibration_ is not None  # set by clean samples
-        self.calibration_ = model.calibration_
+        assert best.model.calibration_ is not None  # set by clean samples
+        self.calibration_ = best.model.calibration_
         self.round_losses_ = np.array([of.loss for of in rounds])
-        self.oof_proba_ = model.held_out_.in_order(best.of_noisy, best.of_clean)
+        self.oof_proba_ = best.model.held_out_.in_order(best.of_noisy, best.of_clean)
         self.diagnostics_ = self.noise_model_.diagnostics_
         self.diagnostics_ |= worse_than_labels(best.of_clean, rows.labels.clean, rows.labels.noisy_of_clean)
         for name in {"n_features_in_", "feature_names_in_"} & set(dir(self.estimator_)):
@@ -302,9 +299,9 @@ class _Rows(NamedTuple):
 
 
 class _Round(NamedTuple):
-    """Noise models without each fold and of all clean samples, calibrated out-of-fold probabilities and their loss."""
+    """Noise model, calibrated out-of-fold probabilities and their loss."""
 
-    models: list[LabelNoiseModel]
+    model: LabelNoiseModel
     of_noisy: NDArray[np.float64]
     of_clean: NDArray[np.float64]
     loss: float  # mean log-loss of clean samples

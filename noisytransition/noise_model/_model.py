@@ -13,7 +13,7 @@ from ..labels._pandas import in_class_order, like_series, names_of_rows, warn_of
 from ..labels._read import read_labels
 from ..likelihood._channels import Channel, OneT
 from ..likelihood._diagnostics import diagnose, warn_of_reasons
-from ..likelihood._fit import cross_fitted, fit_noise, shrunk_gold_start, with_error_bars
+from ..likelihood._fit import NoiseFit, fit_noise, left_out_of_clean, shrunk_gold_start, with_error_bars
 from ..likelihood._held_out import HeldOut, check_columns, read_held_out
 from ..likelihood._shrinkage import Prior, check_prior, with_other_labels
 from ..likelihood._sources import SourceFit, fit_sources, log_likelihood
@@ -235,6 +235,11 @@ class LabelNoiseModel:
         c = len(labels) if n_classes is None else n_classes
         prior = with_other_labels(in_class_order(self.prior, labels[:c]), c, len(labels))
         fit = fit_noise(held_out, start, prior, stratified=self.meta_sampling == "stratified", show=show)
+        return self.with_noise(fit, labels, c)
+
+    def with_noise(self, fit: NoiseFit, labels: NDArray, c: int) -> Self:
+        """Set the fitted attributes; the first c of the labels are the classes."""
+        held_out = fit.held_out
         fit, bars = with_error_bars(fit)
         self.classes_, self.labels_, self.anchors_ = labels[:c], labels, None
         self.transition_matrix_, self.transition_counts_ = fit.transition_matrix[:c], fit.counts[:c]
@@ -252,20 +257,16 @@ class LabelNoiseModel:
         self.held_out_ = held_out._replace(candidates=[fit.best])
         self.sources_: SourceFit | None = None
         if held_out.sources is not None:
-            self._fit_sources(held_out.sources, start, prior)
+            self._fit_sources(held_out.sources, left_out_of_clean(fit)[:, :c])
         return self
 
-    def _fit_sources(self, sources: SourceLabels, start: NDArray, prior: Any) -> None:
-        """Estimate T and weight of each source from calibrated probabilities, out-of-fold for verified samples."""
+    def _fit_sources(self, sources: SourceLabels, of_clean: NDArray) -> None:
+        """Estimate T and weight of each source from calibrated probabilities, left-out ones of verified samples."""
         of = self.held_out_
-        c = len(self.classes_)
-        _, of_noisy, of_clean = of.candidates[0]
-        proba, crossed = np.split(self.calibrate(np.concatenate([of_noisy, of_clean])[:, :c]), [len(of_noisy)])
-        for rows, fit in cross_fitted(of, start, prior, stratified=self.meta_sampling == "stratified"):
-            crossed[rows] = fit.calibrated(of_clean[rows])[:, :c]
+        proba = self.calibrate(of.candidates[0].proba[:, : len(self.classes_)])
         codes = sources.at(of.in_order(of.rows, of.rows_of_clean))
         true = of.in_order(np.full(len(proba), -1), of.clean)
-        self.sources_ = fit_sources(of.in_order(proba, crossed), codes, true, sources.names, len(self.labels_))
+        self.sources_ = fit_sources(of.in_order(proba, of_clean), codes, true, sources.names, len(self.labels_))
         self.diagnostics_ |= self.sources_.reasons()
 
     @classmethod
