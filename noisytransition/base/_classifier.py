@@ -1,7 +1,6 @@
 """Base class of all classifiers, with the scikit-learn interface."""
 
 from __future__ import annotations
-import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from os import PathLike
@@ -24,10 +23,11 @@ from ..fitting._describe import describe_fit
 from ..fitting._parameters import Callbacks, Module, Optimizer, RandomState, as_python
 from ..fitting._run import RUN_CLASS, Run, torch_as_it_was
 from ..nets import NoisyLabelNet
-from ._parameters import NET_NAMES, WRITTEN, is_net_name, merged_signature
+from ._parameters import NET_NAMES, is_net_name, merged_signature, with_merged_signature
 from ._save import save
 
 
+@with_merged_signature
 class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
     """Base class of all classifiers; subclasses implement their training in `_fit`.
 
@@ -92,9 +92,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        if (init := vars(cls).get("__init__")) is not None:
-            setattr(init, WRITTEN, inspect.signature(init))
-            init.__signature__ = merged_signature(cls)
+        with_merged_signature(cls)
 
     def __init__(
         self,

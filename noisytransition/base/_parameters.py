@@ -2,8 +2,11 @@
 
 import inspect
 from functools import cache
+from typing import TypeVar
 
 from skorch import NeuralNet, NeuralNetClassifier
+
+Class = TypeVar("Class", bound=type)
 
 # prefixes of nested skorch parameters that users can set
 _PREFIXES = ("module", "optimizer", "iterator_train", "iterator_valid", "callbacks", "compile")
@@ -14,7 +17,7 @@ NET_NAMES = {name for net in (NeuralNet, NeuralNetClassifier) for name in inspec
 NET_NAMES -= {"args", "kwargs", *_RESERVED}
 
 # attribute of a constructor with its own signature, without the parameters of parents
-WRITTEN = "__written_signature__"
+_WRITTEN = "__written_signature__"
 
 
 @cache
@@ -22,6 +25,14 @@ def is_net_name(name: str) -> bool:
     """Whether a name is a skorch parameter that users can set."""
     head, dunder, tail = name.partition("__")
     return (head in _PREFIXES and bool(tail)) if dunder else name in NET_NAMES
+
+
+def with_merged_signature(cls: Class) -> Class:
+    """Add the parameters of parent classes to the signature of a constructor."""
+    if (init := vars(cls).get("__init__")) is not None:
+        setattr(init, _WRITTEN, inspect.signature(init))
+        init.__signature__ = merged_signature(cls)
+    return cls
 
 
 @cache
@@ -32,7 +43,7 @@ def merged_signature(cls: type) -> inspect.Signature:
     """
     found: dict[str, inspect.Parameter] = {}
     for init in (vars(base)["__init__"] for base in cls.__mro__ if base is not object and "__init__" in vars(base)):
-        own = (getattr(init, WRITTEN, None) or inspect.signature(init)).parameters
+        own = (getattr(init, _WRITTEN, None) or inspect.signature(init)).parameters
         kept = [
             p for p in own.values() if p.kind is p.KEYWORD_ONLY or (not found and p.kind is p.POSITIONAL_OR_KEYWORD)
         ]
