@@ -24,8 +24,6 @@ def progress_bar(title: str, items: Any = None, **done: Any) -> Any:
 class ShowProgress(Callback):
     """Show a progress bar if standard error is a terminal or a notebook."""
 
-    reads_batches = False
-
     def __init__(self, title: str) -> None:
         self.title = title
 
