@@ -34,7 +34,10 @@ MODULES: dict[str, dict[str, Any]] = {"mlp": {}, "linear": {"module__hidden": ()
 _LEAST_EPOCHS, _LEAST_STEPS = 30, 500
 # learning rates with lr="auto"; the rates of Adam were measured by the same script
 _LR, _LR_OF_LINEAR, _LR_OF_SGD = 1e-3, 5e-3, 0.1
-# samples and values from which a built-in network's scaling is computed: enough for means, with little memory
+# Sum of the absolute values of a sample up to which these hold. A step of Adam changes a unit by lr times this sum, so
+# lr decreases for wider samples. With 10, EM is worse on generated embeddings (design half of examples/benchmarks/zoo)
+_WIDTH = 40.0
+# samples and values from which scaling and width are computed: enough for means, with little memory
 _SCALED_ROWS, _SCALED_VALUES = 2000, 2**22
 # the spread of a feature is its standard deviation, or its largest distance from the mean divided by this if that is
 # more, as for almost constant features such as the margin of an image
@@ -86,11 +89,11 @@ def params_of_fit(params: dict[str, Any], noisy: Rows, n_classes: int) -> dict[s
         steps = 1 if params["batch_size"] == -1 else ceil(len(noisy) / params["batch_size"])
         params = params | {"max_epochs": max(_LEAST_EPOCHS, ceil(_LEAST_STEPS / steps))}
     if params["lr"] == "auto":
-        params = params | {"lr": _lr(params)}
+        params = params | {"lr": _lr(params, noisy)}
     return params
 
 
-def _lr(params: dict[str, Any]) -> float:
+def _lr(params: dict[str, Any], noisy: Rows) -> float:
     """Learning rate for the optimiser and the network, which is created without changing torch's random state."""
     optimizer = as_optimizer(params["optimizer"])
     if getattr(optimizer, "func", optimizer) is torch.optim.SGD:  # or a partial of it
@@ -99,7 +102,17 @@ def _lr(params: dict[str, Any]) -> float:
     with torch.random.fork_rng(devices=[]):
         module = params["module"] if isinstance(params["module"], nn.Module) else params["module"](**own)
     matrices = [weight for weight in module.parameters() if weight.requires_grad and weight.ndim > 1]
-    return _LR_OF_LINEAR if len(matrices) == 1 else _LR
+    return (_LR_OF_LINEAR if len(matrices) == 1 else _LR) * min(1.0, _WIDTH / _width(module, noisy))
+
+
+def _width(module: nn.Module, noisy: Rows) -> float:
+    """Mean sum of the absolute values of a sample; 1 if the first layer does not take all values of a sample."""
+    first = next((layer for layer in module.modules() if isinstance(layer, nn.Linear)), None)
+    if has_parts(noisy[0][0]) or first is None or first.in_features != np.prod(noisy.sample_shape):
+        return 1.0
+    x = _some(noisy, first.in_features).inputs().to(first.weight.device, torch.float32).flatten(1)
+    x = module[0](x) if isinstance(module, MLP) else x  # standardised
+    return max(float(x.abs().sum(dim=1).mean()), 1.0)
 
 
 def built_in(name: str, n_in: int, n_out: int, mean: NDArray[np.float64], scale: NDArray[np.float64]) -> dict[str, Any]:
@@ -108,14 +121,19 @@ def built_in(name: str, n_in: int, n_out: int, mean: NDArray[np.float64], scale:
     return {f"module__{key}": value for key, value in sized.items()} | MODULES[name]
 
 
+def _some(rows: Rows, n_columns: int) -> Rows:
+    """Subset of samples, equally spaced."""
+    n_rows = min(len(rows), _SCALED_ROWS, max(_SCALED_VALUES // n_columns, 100))
+    return rows.take(np.linspace(0, len(rows) - 1, n_rows).astype(int))
+
+
 def _column_scale(rows: Rows, n_columns: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Compute mean and scale that give each feature a spread of the order of 1, from a subset of samples.
 
     Features that are mostly 0 (words, one-hot categories, image margins) keep their zeros and are scaled if values
     exceed 1. Arrays, sparse matrices and Datasets with equal float32 values give the same result.
     """
-    n_rows = min(len(rows), _SCALED_ROWS, max(_SCALED_VALUES // n_columns, 100))
-    some = rows.take(np.linspace(0, len(rows) - 1, n_rows).astype(int))
+    some = _some(rows, n_columns)
     X = some.inputs().numpy(force=True) if isinstance(rows, DatasetRows) else some.X
     X = (X if issparse(X) else X.reshape(len(X), -1)).astype(np.float32).astype(np.float64)
     least, most = min_max_axis(X, axis=0) if issparse(X) else (X.min(axis=0), X.max(axis=0))

@@ -61,7 +61,7 @@ OTHERS = [object(), len, iter([1]), b"x", 1j, nn.ReLU(), Numbers(), np.zeros(2, 
 OTHERS += [np.zeros(2, ">f8" if np.little_endian else "<f8"), np.longdouble(1)]
 
 
-@pytest.mark.parametrize("value", OTHERS, ids=repr)
+@pytest.mark.parametrize("value", OTHERS, ids=lambda value: type(value).__name__)
 def test_other_values_are_no_plain_data(value, path):
     assert not is_plain({"a": [value]})
 
