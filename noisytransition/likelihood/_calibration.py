@@ -112,18 +112,8 @@ class CalibratedLikelihood:
     times its weight, of a pair ``- log T[i, j]``. Log s and b have a unit normal prior, an entry of B a normal one with
     precision 10 times the variance of u, so that it adds about 0.3 to a logit.
 
-    Parameters
-    ----------
-    proba, proba_meta : ndarray of shape (n, c) and (n_meta, c)
-        Out-of-sample probabilities of the noisy and the clean samples.
-    y, y_meta : ndarray of int
-        Noisy and true labels.
-    pairs : ndarray of shape (c, c)
-        Counts of samples with both labels known.
-    meta_weight : float or ndarray of shape (n_meta,), default=1.0
-        Weights of clean samples.
-    meta_offset : ndarray of shape (c,) or float, default=0.0
-        Added to the logits of clean samples: log ratio of the class priors of clean and noisy samples.
+    `pairs` of shape (c, c) counts samples with both labels known; `meta_weight` are the weights of clean samples, and
+    `meta_offset` is the log ratio of the class priors of clean and noisy samples.
     """
 
     def __init__(

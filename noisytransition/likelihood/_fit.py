@@ -93,17 +93,8 @@ class NoiseFit(NamedTuple):
 def fit_noise(held_out: HeldOut, start: NDArray, prior: Prior, *, stratified: bool, show: Any = iter) -> NoiseFit:
     """Fit calibration and T to all labels, and a channel if the labels contradict one T for all samples.
 
-    Parameters
-    ----------
-    held_out : HeldOut
-    start : ndarray of shape (c, c)
-        Initial T.
-    prior : "symmetric", array-like or None
-        As in `em_transition_matrix`.
-    stratified : bool
-        Whether the clean samples are stratified by class.
-    show : callable, default=iter
-        Iterates over the candidates, with a progress bar.
+    `start` of shape (c, c) is the initial T, `prior` as in `em_transition_matrix`. `stratified`: whether the clean samples
+    are stratified by class. `show` iterates over the candidates, with a progress bar.
     """
     offset = np.zeros(len(start))
     if stratified and len(held_out.clean):

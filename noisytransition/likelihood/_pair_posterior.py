@@ -60,18 +60,9 @@ def fit_pair_posterior(
     *all* noisy samples, as in a step of expectation-maximisation, with the pairs as counts. Under one T, a = b = 1 and
     M = 0. Return None unless the log of the Bayes factor against one T, by Laplace's method, is above 3.
 
-    Parameters
-    ----------
-    proba : ndarray of shape (n, c)
-        Calibrated, out-of-sample probabilities of the true label.
-    T : ndarray of shape (c, c)
-        Maximum-likelihood T.
-    pairs : ndarray of shape (n_pairs, c), and two of int, shape (n_pairs,)
-        Such probabilities of the verified samples, and their true and noisy labels.
-    counts : ndarray of shape (c, c)
-        Counts of all pairs, including pairs without such probabilities.
-    offset : ndarray of shape (c,) or float, default=0.0
-        Log ratio of the class priors of the pairs and the noisy samples.
+    Probabilities are calibrated and out-of-sample. `pairs` are those of the verified samples, with their true and noisy
+    labels; `counts` of shape (c, c) include pairs without probabilities. `offset` is the log ratio of the class priors of
+    the pairs and the noisy samples.
 
     References
     ----------

@@ -31,19 +31,8 @@ def rectified(
     T of the model has less variance v_m, but a bias. Row by row, the rectified T, with variance v_r and distance d from
     the model, has the weight ``w = d**2 / (d**2 + v_r)``. The variance of the mean is ``(1 - w) (v_m + d**2) + w v_r``.
 
-    Parameters
-    ----------
-    model : TransitionUncertainty
-        T of the model, with standard errors of the one T that the posteriors start from.
-    of_noisy, of_pairs : ndarray of shape (n, c) and (m, c)
-        Posteriors of the true label of unverified and of verified samples.
-    noisy, noisy_of_pairs : ndarray of int, shape (n,) and (m,)
-        Given labels.
-    true : ndarray of int, shape (m,)
-        Verified labels.
-    weights : ndarray of shape (m,)
-    sizes : ndarray of shape (c,)
-        Numbers of all samples by given label, including those without posteriors, up to a factor.
+    `model` has the standard errors of the one T that the posteriors start from; `sizes` are the numbers of all samples by
+    given label, up to a factor. Posteriors have shape (n, c) for unverified and (m, c) for verified samples.
 
     References
     ----------

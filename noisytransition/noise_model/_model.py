@@ -219,18 +219,7 @@ class LabelNoiseModel:
     ) -> Self:
         """Estimate T from the candidate with the highest evidence; used by `EMTransitionClassifier`.
 
-        Parameters
-        ----------
-        held_out : HeldOut
-            All labels, and the probabilities of candidates such as numbers of epochs.
-        labels : ndarray of shape (d,)
-            Classes in the order of the columns, followed by labels that are no classes.
-        start : ndarray of shape (d, d)
-            Initial T.
-        n_classes : int, optional
-            Default: all labels are classes.
-        show : callable, default=iter
-            Iterates over the candidates, with a progress bar.
+        `start` of shape (d, d) is the initial T. All `labels` are classes, or the first `n_classes`.
         """
         c = len(labels) if n_classes is None else n_classes
         prior = with_other_labels(in_class_order(self.prior, labels[:c]), c, len(labels))
