@@ -93,7 +93,7 @@ class NoiseFit(NamedTuple):
 def fit_noise(held_out: HeldOut, start: NDArray, prior: Prior, *, stratified: bool, show: Any = iter) -> NoiseFit:
     """Fit calibration and T to all labels, and a channel if the labels contradict one T for all samples.
 
-    `start` of shape (c, c) is the initial T, `prior` as in `em_transition_matrix`. `stratified`: whether the clean samples
+    `start` of shape (c, c) is the initial T, `prior` as in `em_transition_matrix`. If `stratified`, the clean samples
     are stratified by class. `show` iterates over the candidates, with a progress bar.
     """
     offset = np.zeros(len(start))

@@ -61,8 +61,8 @@ def fit_pair_posterior(
     M = 0. Return None unless the log of the Bayes factor against one T, by Laplace's method, is above 3.
 
     Probabilities are calibrated and out-of-sample. `pairs` are those of the verified samples, with their true and noisy
-    labels; `counts` of shape (c, c) include pairs without probabilities. `offset` is the log ratio of the class priors of
-    the pairs and the noisy samples.
+    labels; `counts` of shape (c, c) include pairs without probabilities. `offset` is the log ratio of the class priors
+    of the pairs and the noisy samples.
 
     References
     ----------

@@ -31,8 +31,8 @@ def rectified(
     T of the model has less variance v_m, but a bias. Row by row, the rectified T, with variance v_r and distance d from
     the model, has the weight ``w = d**2 / (d**2 + v_r)``. The variance of the mean is ``(1 - w) (v_m + d**2) + w v_r``.
 
-    `model` has the standard errors of the one T that the posteriors start from; `sizes` are the numbers of all samples by
-    given label, up to a factor. Posteriors have shape (n, c) for unverified and (m, c) for verified samples.
+    `model` has the standard errors of the one T that the posteriors start from; `sizes` are the numbers of all samples
+    by given label, up to a factor. Posteriors have shape (n, c) for unverified and (m, c) for verified samples.
 
     References
     ----------
