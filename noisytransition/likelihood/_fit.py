@@ -291,7 +291,7 @@ def left_out_of_clean(fit: NoiseFit) -> NDArray[np.float64]:
     """
     of = fit.held_out
     of_clean = fit.calibrated(fit.best.proba_meta)
-    if len(of.pairs) > MOST_CLASSES:
+    if not len(of_clean) or len(of.pairs) > MOST_CLASSES:
         return of_clean
     one_T = fit.one_T
     counts = of.scaled_pairs + (0.0 if one_T.prior is None else one_T.strength * one_T.prior)

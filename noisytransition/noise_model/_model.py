@@ -219,7 +219,18 @@ class LabelNoiseModel:
     ) -> Self:
         """Estimate T from the candidate with the highest evidence; used by `EMTransitionClassifier`.
 
-        `start` of shape (d, d) is the initial T. All `labels` are classes, or the first `n_classes`.
+        Parameters
+        ----------
+        held_out : HeldOut
+            All labels, and the probabilities of candidates such as numbers of epochs.
+        labels : ndarray of shape (d,)
+            Classes in the order of the columns, followed by labels that are no classes.
+        start : ndarray of shape (d, d)
+            Initial T.
+        n_classes : int, optional
+            Default: all labels are classes.
+        show : callable, default=iter
+            Iterates over the candidates, with a progress bar.
         """
         c = len(labels) if n_classes is None else n_classes
         prior = with_other_labels(in_class_order(self.prior, labels[:c]), c, len(labels))
@@ -227,7 +238,15 @@ class LabelNoiseModel:
         return self.with_noise(fit, labels, c)
 
     def with_noise(self, fit: NoiseFit, labels: NDArray, c: int) -> Self:
-        """Set the fitted attributes; the first c of the labels are the classes."""
+        """Set the fitted attributes from a fit of the noise.
+
+        Parameters
+        ----------
+        fit : NoiseFit
+        labels : ndarray of shape (d,)
+            The first c are the classes.
+        c : int
+        """
         held_out = fit.held_out
         fit, bars = with_error_bars(fit)
         self.classes_, self.labels_, self.anchors_ = labels[:c], labels, None

@@ -200,7 +200,7 @@ def test_planned_samples_give_the_width(target):
         (lambda m: m.suggest_rows(1901), "1900"),
         (lambda m: m.suggest_rows(2.5), "n"),
         (lambda m: m.suggest_rows(5, "T"), "target"),
-        (lambda m: m.suggest_rows(5, random_state="seed"), "random_state"),
+        (lambda m: m.suggest_rows(5, random_state="seed"), "seed"),
         (lambda m: m.plan("T"), "target"),
         (lambda m: m.plan("shares", 0), "width"),
         (lambda m: m.plan("shares", 0.5), "width"),
