@@ -243,9 +243,11 @@ class LabelNoiseModel:
         Parameters
         ----------
         fit : NoiseFit
+            Fit of the noise to held-out samples.
         labels : ndarray of shape (d,)
-            The first c are the classes.
+            Classes in the order of the columns, followed by labels that are no classes.
         c : int
+            Number of classes.
         """
         held_out = fit.held_out
         fit, bars = with_error_bars(fit)
