@@ -78,8 +78,9 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     #: valid values of each parameter, as in scikit-learn
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
-    #: whether `fit` requires clean samples
+    #: whether the method trains on clean samples, and does without if there are none
     _needs_clean_data = False
+    _does_without = False
     #: whether the method corrects the class prior of the clean samples
     _corrects_class_prior = False
     #: whether `fit` uses the labels of several sources
@@ -258,7 +259,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
                 f"{type(self).__name__} accepts labels of one source, but got {data.sources.names.tolist()[:3]}. "
                 "Pass one column of labels and a column 'verified', or use EMTransitionClassifier."
             )
-        if self._needs_clean_data and not len(data.clean):
+        if self._needs_clean_data and not (len(data.clean) or self._does_without):
             raise ValueError(f"{type(self).__name__} needs clean data, got none. {HOW_TO_PASS}")
         if self._needs_clean_data and not self._corrects_class_prior:
             warn_of_equal_shares(data.noisy.label, data.clean.label, data.classes)

@@ -54,7 +54,8 @@ class HeldOutPosteriors(Callback):
 
     def on_train_end(self, net: NoisyLabelNet, **kwargs: Any) -> None:
         """Predict, also at the end: EarlyStopping may have stopped the training or restored an earlier epoch."""
-        self.posteriors_[len(net.history)] = [net.predict_proba(rows) for rows in self.sets]
+        none = np.empty((0, len(net.classes)))
+        self.posteriors_[len(net.history)] = [net.predict_proba(rows) if len(rows) else none for rows in self.sets]
 
     def after(self, epochs: int) -> list[NDArray]:
         """Return the posteriors after a number of epochs, or at the end if the training stopped earlier."""

@@ -43,8 +43,8 @@ _CHOSEN = (
     "are biased; pass the probabilities of their draw as verified_probability, or verify samples drawn at random"
 )
 _NOT_VERIFIED = (
-    "no sample is verified, so T assumes that the probabilities are correct, and its error bars are too short; verify "
-    "some samples"
+    "no sample is verified: T rests on the classifier alone, and its error bars are too short; verify 50 samples, such "
+    "as those of suggest_rows"
 )
 
 

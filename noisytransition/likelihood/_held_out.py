@@ -18,10 +18,15 @@ from ..labels._encode import check_classes, sorted_classes
 from ..labels._pandas import classes_of_columns, in_class_order, warn_of_order
 from ..labels._read import Labels, SeparateLabels, check_labels_of_fit, read_labels
 from ..transition._checks import check_probabilities, checked_probabilities
-from ..transition._estimation import pair_counts
+from ..transition._estimation import anchor_transition_matrix, pair_counts
+from ..transition._posterior import denoise_proba
 from ._calibration import tempered_log_loss
 from ._class_offset import shift_class_prior, weights_of_clean_rows
 from ._rules import SELECT_ERRORS
+
+#: iterations of `denoise_proba`. Mean error of T without verified samples, over 294 fits of scikit-learn's classifiers:
+# 0.347 after 5 iterations, 0.320 after 50
+DENOISING = 50
 
 
 class Candidate(NamedTuple):
@@ -219,6 +224,18 @@ def held_out_of(candidate: Candidate, labels: Labels) -> HeldOut:
         sources=labels.by_source,
         drawn=labels.drawn,
     )
+
+
+def denoised(held_out: HeldOut, c: int) -> tuple[HeldOut, NDArray]:
+    """Replace probabilities of the noisy label by those of the true label, without clean samples; also T by anchors.
+
+    The first c labels are the classes.
+    """
+    given = held_out.candidates[0]
+    anchors = anchor_transition_matrix(given.proba[:, :c], percentile="auto")
+    proba = denoise_proba(given.proba[:, :c], anchors, n_iter=DENOISING)
+    proba = np.pad(proba, ((0, 0), (0, given.proba.shape[1] - c)))
+    return held_out._replace(candidates=[given._replace(proba=proba)]), anchors
 
 
 def select_epochs(held_out: HeldOut, best: int, T: NDArray) -> Candidate:

@@ -140,6 +140,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     """
 
     _needs_clean_data = True
+    _does_without = True
     _corrects_class_prior = True
     _takes_sources = True
     _parameter_constraints: ClassVar = {
@@ -175,7 +176,10 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
 
     def _fit(self, run: Run) -> None:
         short = ceil(run.params["max_epochs"] * _WARM_UP) if self.warm_up_epochs is None else self.warm_up_epochs
-        start, warm_up = start_of_transition(run, self.transition_init, short)
+        init = self.transition_init
+        if not len(run.clean) and isinstance(init, str):
+            init = "anchor"
+        start, warm_up = start_of_transition(run, init, short, percentile="auto")
         weight = self._clean_weight(run)
         loss = partial(GoldCorrectionLoss, start, weight)
         # a fine-tuned network would forget a class without clean samples
@@ -196,7 +200,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         """Weight of a clean sample in the training, relative to a noisy one."""
         if self.meta_weight != "auto":
             return self.meta_weight
-        n_clean = len(run.clean)
+        n_clean = max(len(run.clean), 1)
         most = min(len(run.noisy), _MOST_OF_CLASS * len(run.classes), LARGEST_WEIGHT * n_clean)
         return max(most / n_clean, 1.0) ** 0.5
 
@@ -252,7 +256,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     def _check_data(self, run: Run) -> None:
         check_prior(self.transition_prior, len(run.classes), "transition_prior")
         for rows, least, kind in zip((run.noisy, run.clean), n_folds(self.cv), ("noisy", "clean"), strict=True):
-            if len(rows) < least:
+            if len(rows) < least and (len(rows) or kind == "noisy"):
                 raise ValueError(f"cv={self.cv} needs at least {least} {kind} samples, got {len(rows)}. Pass more.")
         if self.meta_sampling == "random":
             return

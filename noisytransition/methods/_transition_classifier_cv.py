@@ -18,7 +18,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, has_fit_para
 
 from ..base._classifier import NoisyLabelClassifier
 from ..base._noise_model_mixin import NoiseModelMixin
-from ..data._read import HOW_TO_PASS, separate_samples
+from ..data._read import separate_samples
 from ..fitting._checks import CONSTRAINTS
 from ..fitting._cross_fitting import fold_of_rows
 from ..labels._pandas import in_class_order, warn_of_order
@@ -26,7 +26,7 @@ from ..labels._read import Labels, SeparateLabels, labels_of_fit
 from ..likelihood._calibration import Calibration
 from ..likelihood._diagnostics import warn_of_reasons, worse_than_labels
 from ..likelihood._fit import fit_noise, left_out_of_clean, shrunk_gold_start
-from ..likelihood._held_out import Candidate, held_out_of
+from ..likelihood._held_out import Candidate, HeldOut, denoised, held_out_of
 from ..likelihood._shrinkage import Prior, check_prior
 from ..noise_model._model import LabelNoiseModel
 from ..transition._checks import check_probabilities
@@ -104,7 +104,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
     0.9
     """
 
-    calibration_: Calibration
+    calibration_: Calibration | None
 
     __metadata_request__fit = dict.fromkeys(("y_verified", "meta", "X_meta", "y_meta", "y_meta_noisy", "sources"), True)
     __metadata_request__score = {"y_verified": True}  # noqa: RUF012
@@ -190,13 +190,11 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         X_meta, *labels_meta = separate
         beside = None if X_meta is None else SeparateLabels(_num_samples(X_meta), *labels_meta)
         labels = labels_of_fit(_num_samples(X), y, y_verified, beside, sources, sample_weight)
-        if not len(labels.clean):
-            raise ValueError(f"{type(self).__name__} needs clean data, got none. {HOW_TO_PASS}")
         check_prior(self.transition_prior, len(labels.classes), "transition_prior")
         if labels.weights is not None and _weight_name(self.estimator) is None:
             raise ValueError(f"{type(self.estimator).__name__} does not accept sample_weight. Call fit without it.")
         for found, kind in (labels.noisy, "noisy"), (labels.clean, "clean"):
-            if len(found) < self.cv:
+            if len(found) < self.cv and (len(found) or kind == "noisy"):
                 raise ValueError(f"cv needs at least {self.cv} {kind} samples, got {len(found)}. Lower cv.")
         order = np.concatenate([np.flatnonzero(labels.is_noisy), np.flatnonzero(labels.is_clean)])
         weight = np.ones(len(order))
@@ -210,33 +208,36 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         labels = rows.labels
         folds = np.concatenate([fold_of_rows(of, self.cv, random) for of in (labels.noisy, labels.clean)])
         given = np.concatenate([labels.noisy, labels.noisy_of_clean]), rows.weight
-        first = self._round(rows, folds, given)
-        rounds = [first, self._round(rows, folds, rows.relabelled(first.model))]
+        predicted = self._predicted(rows, folds, given)
+        if not len(labels.clean):  # no calibration to the true label
+            predicted, _ = denoised(predicted, len(labels.classes))
+        first = self._round(predicted, labels.classes)
+        second = self._round(self._predicted(rows, folds, rows.relabelled(first.model)), labels.classes)
+        rounds = [first, second]
         if len(set(labels.clean)) == len(labels.classes):  # else no loss of the classes that it never predicts
             with suppress(ValueError):  # such as of an estimator with folds
-                rounds.append(self._round(rows, folds, rows.verified))
+                rounds.append(self._round(self._predicted(rows, folds, rows.verified), labels.classes))
         return rounds
 
-    def _round(self, rows: _Rows, folds: NDArray[np.intp], target: _Target) -> _Round:
-        """Train without each fold, predict it, and calibrate by a noise model."""
-        labels = rows.labels
-        of_noisy, of_clean = np.split(self._out_of_fold(rows, folds, target), [len(labels.noisy)])
-        held_out = held_out_of(Candidate(0, of_noisy, of_clean), labels)
-        prior = in_class_order(self.transition_prior, labels.classes)
-        stratified = self.meta_sampling == "stratified"
-        fit = fit_noise(held_out, shrunk_gold_start(held_out), prior, stratified=stratified)
-        of_clean = left_out_of_clean(fit)
-        loss = -finite_log(of_clean[np.arange(len(of_clean)), labels.clean]).mean()
-        model = LabelNoiseModel(prior=self.transition_prior, meta_sampling=self.meta_sampling)
-        model.with_noise(fit, labels.classes, len(labels.classes))
-        return _Round(model, fit.calibrated(of_noisy), of_clean, float(loss))
-
-    def _out_of_fold(self, rows: _Rows, folds: NDArray[np.intp], target: _Target) -> NDArray[np.float64]:
+    def _predicted(self, rows: _Rows, folds: NDArray[np.intp], target: _Target) -> HeldOut:
+        """Train without each fold and predict it."""
         proba = np.empty((len(folds), len(rows.labels.classes)))
         tasks = (delayed(_held_out_proba)(self.estimator, rows, *target, folds == i) for i in range(self.cv))
         for i, of_fold in enumerate(Parallel(self.n_jobs)(tasks)):
             proba[folds == i] = of_fold
-        return proba
+        return held_out_of(Candidate(0, *np.split(proba, [len(rows.labels.noisy)])), rows.labels)
+
+    def _round(self, held_out: HeldOut, classes: NDArray) -> _Round:
+        """Calibrate predictions by a noise model."""
+        prior = in_class_order(self.transition_prior, classes)
+        stratified = self.meta_sampling == "stratified"
+        fit = fit_noise(held_out, shrunk_gold_start(held_out), prior, stratified=stratified)
+        of_clean = left_out_of_clean(fit)
+        losses = -finite_log(of_clean[np.arange(len(of_clean)), held_out.clean])
+        model = LabelNoiseModel(prior=self.transition_prior, meta_sampling=self.meta_sampling)
+        model.with_noise(fit, classes, len(classes))
+        loss = float(losses.mean()) if len(losses) else np.nan
+        return _Round(model, fit.calibrated(held_out.candidates[0].proba), of_clean, loss)
 
     def _keep(self, rows: _Rows, rounds: list[_Round]) -> None:
         """Train on the labels of the best round, and set the fitted attributes."""
@@ -246,7 +247,6 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         self.estimator_ = _trained(self.estimator, rows, *target)
         self.noise_model_ = first.model
         self.classes_ = rows.labels.classes
-        assert best.model.calibration_ is not None  # set by clean samples
         self.calibration_ = best.model.calibration_
         self.round_losses_ = np.array([of.loss for of in rounds])
         self.oof_proba_ = best.model.held_out_.in_order(best.of_noisy, best.of_clean)
@@ -270,7 +270,8 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
             Probabilities, in the order of `classes_`.
         """
         check_is_fitted(self, "estimator_")
-        return self.calibration_(_proba(self.estimator_, X, self.classes_))
+        proba = _proba(self.estimator_, X, self.classes_)
+        return proba if self.calibration_ is None else self.calibration_(proba)
 
     # they only need predict_proba and classes_
     predict = NoisyLabelClassifier.predict
