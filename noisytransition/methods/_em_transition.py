@@ -49,7 +49,8 @@ _SMALLEST_COUNT = 1e-3
 class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     r"""Estimate the noise transition matrix T and the classifier jointly by maximum likelihood.
 
-    This is the recommended method if some samples are verified. The steps of `fit` are::
+    This is the recommended method if some samples are verified. Without, T rests on the network alone, and `fit` warns
+    (:doc:`/no_verified_labels`). The steps of `fit` are::
 
         start       = T estimated from a warm-up by cross-entropy (`transition_init`)
         for k in folds:
@@ -87,7 +88,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         Number of folds trained in parallel by `joblib.Parallel`. The result is the same.
     transition_init : array-like or str, default="gold-shrunk"
         Initial T, or its estimator: "gold", "gold-shrunk", "anchor", "confusion", "count" or "diagonal"
-        (:doc:`/initial_t`).
+        (:doc:`/initial_t`). Without clean samples, "gold-shrunk" is "anchor".
     warm_up_epochs : int, optional
         Epochs of the cross-entropy warm-up, which estimates the initial T. Default: a quarter of
         `max_epochs`.
@@ -175,11 +176,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         self.n_jobs = n_jobs
 
     def _fit(self, run: Run) -> None:
-        short = ceil(run.params["max_epochs"] * _WARM_UP) if self.warm_up_epochs is None else self.warm_up_epochs
-        init = self.transition_init
-        if not len(run.clean) and isinstance(init, str):
-            init = "anchor"
-        start, warm_up = start_of_transition(run, init, short, percentile="auto")
+        start, warm_up = self._start(run)
         weight = self._clean_weight(run)
         loss = partial(GoldCorrectionLoss, start, weight)
         # a fine-tuned network would forget a class without clean samples
@@ -195,6 +192,16 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         noisy, clean, loss = self._last_training(run, model, T, weight)
         self.net_ = train_on_both(run, "em", noisy, clean, loss=loss, module=module, max_epochs=self.n_epochs_)
         self._select_network(run, held_out, chosen.proba_meta, fine_tuned, clean)
+
+    def _start(self, run: Run) -> tuple[NDArray[np.float64], Any]:
+        """Initial T, and the warm-up that it is estimated from, if any."""
+        epochs = self.warm_up_epochs
+        if epochs is None:
+            epochs = ceil(run.params["max_epochs"] * _WARM_UP)
+        init = self.transition_init
+        if isinstance(init, str) and init == "gold-shrunk" and not len(run.clean):
+            return start_of_transition(run, "anchor", epochs, percentile="auto")
+        return start_of_transition(run, init, epochs)
 
     def _clean_weight(self, run: Run) -> Any:
         """Weight of a clean sample in the training, relative to a noisy one."""

@@ -39,7 +39,7 @@ _Target = tuple[NDArray[np.intp], NDArray[np.float64]]
 class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     r"""Train any scikit-learn classifier on noisy labels, such as gradient boosting or a text pipeline.
 
-    Some samples must be verified, and should keep their noisy label. The steps of `fit` are::
+    Some samples should be verified, and keep their noisy label. The steps of `fit` are::
 
         round 0  train clones on the noisy labels; predict out-of-fold probabilities
         T        fit a LabelNoiseModel to these probabilities, the noisy and the verified labels
@@ -52,9 +52,11 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
 
     The losses are not too low: clones have not seen the samples that they predict, and the calibration of a verified
     sample leaves it out (approximately; Rad and Maleki, 2020). Round 2 requires verified samples of each class, and is
-    omitted if the estimator raises a ValueError on so few samples. With several sources, round 0 uses the most
-    frequent label of each sample, and P(true | x, all labels) replaces the posterior. An estimator without
-    `sample_weight` is trained on the same labels without weights.
+    omitted if the estimator raises a ValueError on so few samples. Without verified samples, anchor points give the
+    probabilities of the true label in round 0 (`denoise_proba`), round 1 gives the result, and `fit` warns
+    (:doc:`/no_verified_labels`). With several sources, round 0 uses the most frequent label of each sample, and
+    P(true | x, all labels) replaces the posterior. An estimator without `sample_weight` is trained on the same labels
+    without weights.
 
     Parameters
     ----------

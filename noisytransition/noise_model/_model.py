@@ -745,7 +745,8 @@ class LabelNoiseModel:
     def posterior_of_fit(self) -> NDArray[np.float64]:
         """Compute P(true | x, labels) of the noisy samples of `fit`, of shape (n, c)."""
         of = samples_of_fit(self)
-        proba = self.calibrate(of.candidates[0].proba[:, : len(self.classes_)])
+        proba = of.candidates[0].proba[:, : len(self.classes_)]  # of the true label, if no calibration is needed
+        proba = proba if self.calibration_ is None else self.calibration_(proba)
         unverified = np.full(len(proba), -1)
         return LabelledSamples(proba, of.noisy, unverified, self._likelihood_of_fit(of.rows)).posterior(self._channel)
 
