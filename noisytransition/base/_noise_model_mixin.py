@@ -10,7 +10,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..data._read import Samples, validate_rows
 from ..labels._pandas import names_of_rows, warn_of_order
-from ..labels._read import complete_codes
 from ..noise_model._model import LabelNoiseModel
 from ..report import NoiseReport, noise_report
 
@@ -224,10 +223,6 @@ class NoiseModelMixin:
         ...
         """
         proba_meta = None if X_meta is None else self.predict_proba(X_meta)
-        if proba_meta is not None:
-            complete_codes(y_meta, self.classes_, len(proba_meta), "y_meta")
-            if y_meta_noisy is not None:
-                complete_codes(y_meta_noisy, self.classes_, len(proba_meta), "y_meta_noisy")
         if options.get("display_rows") is None:  # rows that can be indexed
             options["display_rows"] = validate_rows(self, X, reset=False) if isinstance(X, Mapping) else X
         options |= {"proba_clean": proba_meta, "y_clean": y_meta, "y_clean_noisy": y_meta_noisy}

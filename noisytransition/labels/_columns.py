@@ -9,26 +9,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._arrays import as_array
-from ._encode import LARGEST_FLOAT, encode, kind_of, of_one_type, sorted_classes
+from ._encode import encode, kind_of, of_one_type, sorted_classes
 from ._pandas import like_series
 
 # Columns of a data frame of labels: true labels of verified samples, and probabilities of their draw
 VERIFIED, PROBABILITY = "verified", "verified_probability"
 # names that look like these columns, and are no sources
 _LIKE_VERIFIED = (VERIFIED, PROBABILITY, "y_verified", "true")
+# float64 does not represent all integers from here on
+_LARGEST_FLOAT = 2**53
 # a column with more own labels than this and than half of its samples is an index
 _FEW_LABELS = 20
 
 
 # ---------------------------------------------------------------------------- one column
 class Column(NamedTuple):
-    """Labels of n samples, some of which are missing.
-
-    Attributes
-    ----------
-    known : ndarray of bool, shape (n,)
-    labels : ndarray of shape (n_known,)
-    """
+    """Labels of n samples, some of which are missing: a mask of shape (n,), and the n_known labels."""
 
     known: NDArray[np.bool_]
     labels: NDArray
@@ -39,10 +35,6 @@ class Column(NamedTuple):
         if len(self.labels):
             codes[self.known] = encode(self.labels, classes, name)
         return codes
-
-    def without(self, out: NDArray[np.bool_]) -> Column:
-        """Set some labels to missing."""
-        return Column(self.known & ~out, self.labels[~out[self.known]])
 
 
 def read_column(y: Any, n: int, name: str, *, minus_one_is_missing: bool = False) -> Column:
@@ -62,9 +54,11 @@ def read_column(y: Any, n: int, name: str, *, minus_one_is_missing: bool = False
         is_label = labels != -1
         known[known] = is_label
         labels = labels[is_label]
-    is_exact = labels.dtype.kind == "f" and np.abs(labels).max(initial=0) < LARGEST_FLOAT
-    if is_exact and not known.all() and (labels == np.round(labels)).all():
-        labels = labels.astype(np.intp)  # a column of integers with gaps
+    if labels.dtype.kind == "f":
+        if np.abs(labels).max(initial=0) >= _LARGEST_FLOAT:
+            raise ValueError(f"{name} contains infinity, or floats that cannot represent all integers. Use int or str.")
+        if not known.all() and (labels == np.round(labels)).all():
+            labels = labels.astype(np.intp)  # a column of integers with gaps
     return Column(known, labels)
 
 
@@ -88,16 +82,12 @@ def _one_dimensional(y: Any, n: int, name: str) -> Any:
         raise ValueError(f"{name} is sparse. Pass a 1-d array: {name}.toarray().ravel().")
     given = as_array(y, name)
     if given.ndim > 1 and given.shape[1:] != (1,):
-        advice = (
-            f"Convert one-hot labels or probabilities by {name}.argmax(axis=1), and pass labels of several sources as "
-            "a data frame with a column for each (docs/several_sources.rst)"
+        raise ValueError(
+            f"{name} should be a 1d array of labels, got an array of shape {given.shape}. Convert one-hot labels or "
+            f"probabilities by {name}.argmax(axis=1). Pass several columns as a data frame, with a column {VERIFIED!r} "
+            "or one for each source; if cross_val_predict has converted it to this array, use `oof_proba_` of "
+            "EMTransitionClassifier instead."
         )
-        if given.shape[1:] == (2,) and not (given.dtype.kind == "f" and np.isfinite(given).all()):
-            advice = (
-                f"Pass a data frame with a column {VERIFIED!r}, or with one for each source; if cross_val_predict has "
-                "converted it to this array, use `oof_proba_` of EMTransitionClassifier instead"
-            )
-        raise ValueError(f"{name} should be a 1d array of labels, got an array of shape {given.shape}. {advice}.")
     if given.ndim != 1:
         from sklearn.utils import column_or_1d
 
@@ -122,20 +112,11 @@ def _listed(labels: list[Any]) -> NDArray:
 
 # ---------------------------------------------------------------------------- several sources
 class SourceLabels(NamedTuple):
-    """Labels of the same samples by several sources, such as people, rules or models.
+    """Labels of the same samples by several sources, such as people, rules or models."""
 
-    Attributes
-    ----------
-    names : ndarray of shape (n_sources,)
-    labels : ndarray of shape (n_labels,)
-        Distinct labels.
-    codes : ndarray of int, shape (n, n_sources)
-        Positions in `labels`; -1 if missing.
-    """
-
-    names: NDArray
-    labels: NDArray
-    codes: NDArray[np.integer]
+    names: NDArray  # of shape (n_sources,)
+    labels: NDArray  # distinct ones
+    codes: NDArray[np.integer]  # positions in `labels`, of shape (n, n_sources); -1 if missing
 
     def combined(self) -> NDArray[np.intp]:
         """Code of each sample's most frequent label; ties go to the label most frequent overall; -1 without a label."""
@@ -195,21 +176,18 @@ def split_columns(
     names = list(getattr(y, "column_names", getattr(y, "columns", ())))  # "columns" of Arrow are the data
     if twice := [column for column, n in Counter(names).items() if n > 1]:
         raise ValueError(f"{name} has several columns named {twice[0]!r}. Pass distinct names.")
-    of_sources = [column for column in names if column not in (VERIFIED, PROBABILITY)]
-    if PROBABILITY in names:
-        if probability is not None:
-            raise ValueError(f"{PROBABILITY} was given twice, as an argument and as a column of {name}. Pass one.")
-        probability = y[PROBABILITY]
-    if VERIFIED in names:
-        if y_verified is not None:
-            raise ValueError(f"verified labels were given twice, as y_verified and as a column of {name}. Pass one.")
-        if not of_sources:
-            raise ValueError(f"{name} has only the column {VERIFIED!r}. Pass the noisy labels in other columns.")
-        y_verified = y[VERIFIED]
+    beside = {VERIFIED: y_verified, PROBABILITY: probability}
+    of_sources = [column for column in names if column not in beside]
+    if names and not of_sources:
+        raise ValueError(f"{name} has only the columns {names}. Pass the noisy labels in other columns.")
+    for column in beside.keys() & names:
+        if beside[column] is not None:
+            raise ValueError(f"{column!r} was given twice, as an argument and as a column of {name}. Pass one.")
+        beside[column] = y[column]
     if len(of_sources) < 2:
         given = y[of_sources[0]] if of_sources else y
         by_source = None if sources is None else _long_form(given, sources, name)
-        return GivenLabels(given, y_verified, by_source, probability, name)
+        return GivenLabels(given, beside[VERIFIED], by_source, beside[PROBABILITY], name)
     if sources is not None:
         raise ValueError(f"{name} has one column for each of {len(of_sources)} sources. Omit sources=.")
     if like := [column for column in of_sources if str(column).lower() in _LIKE_VERIFIED]:
@@ -221,7 +199,7 @@ def split_columns(
     codes = table.combined()
     labels = np.array([*table.labels.tolist(), None], dtype=object) if (codes < 0).any() else table.labels
     given = like_series(labels[codes], y[of_sources[0]], None)
-    return GivenLabels(given, y_verified, table, probability, name)
+    return GivenLabels(given, beside[VERIFIED], table, beside[PROBABILITY], name)
 
 
 def _wide_form(y: Any, names: list[Any], name: str) -> SourceLabels:
@@ -255,10 +233,7 @@ def _codes_of_columns(columns: list[Column], name: str) -> tuple[NDArray, NDArra
 
 def _long_form(y: Any, sources: Any, name: str) -> SourceLabels | None:
     """Labels of samples that each have the label of one source; None if all have the same source."""
-    given = as_array(sources, "sources")
     n = len(as_array(y, name))
-    if given.ndim != 1 or len(given) != n:
-        raise ValueError(f"sources has shape {given.shape} for {n} labels; pass one source per label.")
     labels = read_column(y, n, name)
     named = read_column(sources, n, "sources")
     if without := int((labels.known & ~named.known).sum()):

@@ -9,46 +9,34 @@ from ._arrays import as_array, check_label_indices, is_number
 
 # Maximum number of labels listed in an error
 _MOST_NAMED = 10
-# float64 does not represent all integers from here on
-LARGEST_FLOAT = 2**53
 
 
 def class_indices(
     y: ArrayLike, n_classes: int | None, n_rows: int | None, name: str, classes: ArrayLike | None = None
-) -> NDArray[np.intp]:
-    """Encode labels as class indices; integers are kept unless `classes` are given."""
-    named = class_names(y, n_classes, classes, name)
-    indices = y if named is None else encode(as_array(y, name), named, name)
-    return check_label_indices(indices, n_classes, n_rows, name)
-
-
-def class_names(
-    y: ArrayLike, n_classes: int | None, classes: ArrayLike | None = None, name: str = "y_noisy"
-) -> NDArray | None:
-    """Classes as given, or sorted text labels; None if labels are class indices."""
+) -> tuple[NDArray[np.intp], NDArray]:
+    """Encode labels as class indices; also return the classes: as given, the sorted text labels, or all indices."""
+    y = as_array(y, name)
     if classes is not None:
-        return check_classes(classes, n_classes)
-    return sorted_classes(as_array(y, name), n_classes, name) if is_text(as_array(y, name)) else None
+        classes = check_classes(classes, n_classes)
+    elif is_text(y):
+        classes = sorted_classes(y, n_classes, name)
+    indices = check_label_indices(y if classes is None else encode(y, classes, name), n_classes, n_rows, name)
+    return indices, np.arange(n_classes or 0) if classes is None else classes
 
 
 def indices_of_both(
     y_true: ArrayLike, y_noisy: ArrayLike, n_classes: int | None, classes: ArrayLike | None
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray]:
     """Class indices of true and noisy labels of the same samples, and the classes."""
-    given = {"y_true": as_array(y_true, "y_true"), "y_noisy": as_array(y_noisy, "y_noisy")}
-    text = [is_text(labels) for labels in given.values()]
-    if any(text) and not all(text):
+    y_true = as_array(y_true, "y_true")
+    y_noisy = as_array(y_noisy, "y_noisy")
+    if is_text(y_true) != is_text(y_noisy):
         raise ValueError("only one of y_true and y_noisy has text labels. Use one kind of label.")
-    if classes is not None:
-        classes = as_array(classes, "classes")
-    elif all(text):
-        both = np.concatenate([labels.ravel() for labels in given.values()])
+    if classes is None and is_text(y_true):
+        both = np.concatenate([y_true.ravel(), y_noisy.ravel()])
         classes = sorted_classes(both, n_classes, "y_true and y_noisy together")
-    c = n_classes if classes is None or n_classes is not None else len(classes)
-    y = class_indices(given["y_true"], c, None, "y_true", classes)
-    s = class_indices(given["y_noisy"], c, len(y), "y_noisy", classes)
-    found = int(max(y.max(initial=-1), s.max(initial=-1))) + 1 if c is None else c
-    return y, s, np.arange(found) if classes is None else classes
+    y, found = class_indices(y_true, n_classes, None, "y_true", classes)
+    return y, class_indices(y_noisy, n_classes, len(y), "y_noisy", classes)[0], found
 
 
 def encode(y: NDArray, classes: NDArray, name: str = "y") -> NDArray[np.intp]:

@@ -18,7 +18,7 @@ from ._columns import (
     split_columns,
 )
 from ._draw import inverse_probability_weights, relative_probabilities, weights_by_given_label, weights_of_labels
-from ._encode import LARGEST_FLOAT, encode, kind_of, shortened, sorted_classes
+from ._encode import encode, kind_of, shortened, sorted_classes
 
 # smallest number of clean samples for a warning that all their noisy labels are true: a choice, not measured
 _MANY = 20
@@ -40,37 +40,15 @@ class SeparateLabels(NamedTuple):
 
 @dataclass
 class Labels:
-    """Labels of the samples of X, followed by separate clean samples, as class indices.
+    """Labels of the samples of X, followed by separate clean samples, as class indices; -1 if missing."""
 
-    Attributes
-    ----------
-    classes : ndarray of shape (n_classes,)
-        Distinct labels; sorted, unless the reader got them.
-    given, true : ndarray of int, shape (n,)
-        Noisy and true labels; -1 if missing.
-    n_X : int
-        Number of samples of X.
-    drawn : ndarray of shape (n_clean,) or None
-        Probabilities of the draw of clean samples, relative to a draw at random; None if all were drawn at random.
-    by_source : SourceLabels or None
-        Labels of the samples of X by several sources.
-    weights : ndarray of shape (n_noisy,) or None
-        Weights of the noisy samples, with mean 1.
-    is_clean, is_noisy : ndarray of bool, shape (n,)
-        Samples with a true label, and others with a given label.
-    noisy, clean, noisy_of_clean : ndarray of int, shape (n_noisy,), (n_clean,) and (n_clean,)
-        Given labels of noisy samples, true and given labels of clean ones (-1 if missing).
-    positions : tuple of two ndarrays of int
-        Positions in X of noisy samples and of clean samples; -1 for separate clean samples.
-    """
-
-    classes: NDArray
+    classes: NDArray  # sorted, unless the reader got them
     given: NDArray[np.intp]
     true: NDArray[np.intp]
     n_X: int
-    drawn: NDArray[np.float64] | None
-    by_source: SourceLabels | None
-    weights: NDArray[np.float64] | None = None
+    drawn: NDArray[np.float64] | None  # probabilities of clean samples, relative to a draw at random
+    by_source: SourceLabels | None  # of the samples of X
+    weights: NDArray[np.float64] | None = None  # of noisy samples, with mean 1
 
     def __post_init__(self) -> None:
         self.is_clean: NDArray[np.bool_] = self.true >= 0
@@ -78,8 +56,13 @@ class Labels:
         self.noisy = self.given[self.is_noisy]
         self.clean = self.true[self.is_clean]
         self.noisy_of_clean = self.given[self.is_clean]
+        # positions in X of noisy and of clean samples; -1 for separate ones
         clean = np.flatnonzero(self.is_clean)
         self.positions = np.flatnonzero(self.is_noisy), np.where(clean < self.n_X, clean, -1)
+
+    def names(self, codes: NDArray[np.intp]) -> set[Any]:
+        """Distinct labels with these codes."""
+        return set(self.classes[np.unique(codes[codes >= 0])].tolist())
 
     def weights_of_draw(self) -> NDArray[np.float64]:
         """Weights of clean samples, of mean 1, by known probabilities of their draw or by given label."""
@@ -121,7 +104,8 @@ def read_labels(
             "samples."
         )
     if ignored is not None:
-        given = given.without(ignored & ~true.known)
+        ignored = ignored & ~true.known
+        given = Column(given.known & ~ignored, given.labels[~ignored[given.known]])
     separate = separate or SeparateLabels(0, [], None)
     y_meta, y_meta_noisy = separate.names
     found = {
@@ -132,14 +116,12 @@ def read_labels(
     }
     if columns.by_source is not None:
         columns.by_source.check([*true.labels.tolist(), *found[y_meta].labels.tolist()], columns.name)
-        column = Column(np.ones(len(columns.by_source.labels), dtype=bool), columns.by_source.labels)
-        found[f"{columns.name} of all sources"] = column
+        labels = columns.by_source.labels
+        found[f"{columns.name} of all sources"] = Column(np.ones(len(labels), dtype=bool), labels)
     found = _of_one_kind(found)
     if classes is None:
         all_labels = [column.labels for column in found.values() if len(column.labels)]
         classes = sorted_classes(np.concatenate(all_labels or [given.labels]), None, " or ".join(found))
-        if len(classes) and classes.dtype.kind == "f" and np.abs(classes).max() >= LARGEST_FLOAT:
-            raise ValueError(f"floats cannot represent all labels up to {np.abs(classes).max():.6g}. Use str.")
     codes = {name: column.codes(classes, name) for name, column in found.items()}
     return Labels(
         classes,
@@ -158,12 +140,9 @@ def _of_one_kind(columns: dict[str, Column]) -> dict[str, Column]:
     for name, column in columns.items():
         labels = column.labels
         if len(labels):
-            if labels.dtype.kind == "f" and np.isinf(labels).any():
-                raise ValueError(f"{name} contains infinity, which is not a valid label. Drop these samples.")
             if labels.dtype.kind in "OSV" and (strange := [label for label in labels if not isinstance(label, str)]):
-                if len(strange) < len(labels):
-                    raise ValueError(f"{name} mixes labels of several kinds, text and others. Use one type for all.")
-                raise ValueError(f"{name} has labels of type {type(strange[0]).__name__}. Use str.")
+                of_type = type(strange[0]).__name__
+                raise ValueError(f"{name} has labels of type {of_type}, or of several kinds. Use one, such as str.")
             first = first or (name, labels)
             labels = _like(labels, name, *first)
         found[name] = column._replace(labels=labels)
@@ -181,8 +160,8 @@ def _like(y: NDArray, name: str, name_of_model: str, model: NDArray) -> NDArray:
     if y.dtype.kind == "O" and model.dtype.kind == "U":
         return y.astype(str)
     # pandas stores integers as floats in columns with missing values
-    is_exact = y.dtype.kind == "f" and model.dtype.kind in "iu" and np.abs(y).max(initial=0) < LARGEST_FLOAT
-    return y.astype(model.dtype) if is_exact and np.array_equal(y, y.astype(model.dtype)) else y
+    are_floats = model.dtype.kind in "iu" and np.result_type(y, model).kind == "f"
+    return y.astype(model.dtype) if are_floats and np.array_equal(y, y.astype(model.dtype)) else y
 
 
 # ---------------------------------------------------------------------------- labels of a fit
@@ -207,13 +186,7 @@ def labels_of_fit(
             f"no sample is verified: y_verified, or the column {VERIFIED!r}, has no label. Enter true labels; in "
             "cross-validation, shuffle the folds or, for scores and searches, use TrustedKFold."
         )
-    unverified = ~labels.is_clean[:n]
-    if weights is not None and unverified.any() and not weights[unverified].any():
-        raise ValueError("sample_weight is zero for all noisy samples. At least one weight must be above 0.")
-    check_classification_targets(labels.classes[labels.noisy])
-    with warnings.catch_warnings():  # few clean samples with many classes are no regression target
-        warnings.filterwarnings("ignore", "The number of unique classes is greater")
-        check_classification_targets(labels.classes)
+    check_classification_targets(labels.classes[np.append(labels.noisy, labels.clean)])
     check_labels_of_fit(labels, columns.name, stacklevel=5)
     _check_classes(labels, stacklevel=5)
     if weights is None:
@@ -226,17 +199,17 @@ def labels_of_fit(
 def check_labels_of_fit(labels: Labels, name: str, stacklevel: int) -> None:
     """Raise unless there are noisy samples of two classes; warn if the noisy labels of clean samples are true."""
     if not labels.is_noisy.any():
-        why = "all samples are verified, so there is no noisy sample to learn from"
+        why = "or sample_weight is zero for all others"
         if has_minus_one(labels.classes[labels.clean]):
-            why = f"all samples are verified, since -1 is a label in {name} and therefore in y_verified"
+            why = f"since -1 is a label in {name} and therefore in y_verified"
         raise ValueError(
-            f"{why}. Pass the true label of each verified sample (not a mask), and NaN for missing labels; if all are "
-            "verified, T is count_transition_matrix."
+            f"all samples are verified, {why}, so there is no noisy sample to learn from. Pass the true label of each "
+            "verified sample (not a mask), and NaN for missing labels; if all are verified, T is "
+            "count_transition_matrix."
         )
-    of_X = labels.given[: labels.n_X]
-    found = labels.classes[np.unique(of_X[of_X >= 0])]
+    found = labels.names(labels.given[: labels.n_X])
     if len(found) < 2:
-        raise ValueError(f"the noisy labels need at least 2 classes, got one class: {name} only has {found}.")
+        raise ValueError(f"the noisy labels need at least 2 classes, got one class: {name} only has {[*found]}.")
     is_pair = labels.noisy_of_clean >= 0
     if is_pair.sum() >= _MANY and np.array_equal(labels.clean[is_pair], labels.noisy_of_clean[is_pair]):
         warnings.warn(
@@ -248,12 +221,9 @@ def check_labels_of_fit(labels: Labels, name: str, stacklevel: int) -> None:
 
 def _check_classes(labels: Labels, stacklevel: int) -> None:
     """Raise for invalid classes, and warn of suspicious classes."""
-    of_X = labels.given[: labels.n_X]
-    of_meta = labels.given[labels.n_X :]
-    given = set(labels.classes[np.unique(of_X[of_X >= 0])].tolist())
-    of_separate = set(labels.classes[np.unique(of_meta[of_meta >= 0])].tolist())
-    true = set(labels.classes[np.unique(labels.clean)].tolist())
-    if absent := sorted(of_separate - given - true):
+    given = labels.names(labels.given[: labels.n_X])
+    true = labels.names(labels.clean)
+    if absent := sorted(labels.names(labels.given[labels.n_X :]) - given - true):
         raise ValueError(
             f"y_meta_noisy has labels {shortened(absent)} that are in neither y nor y_meta; y has "
             f"{shortened(sorted(given))}. Correct them; {_ENCODE_ALL}."
@@ -275,16 +245,10 @@ def _check_classes(labels: Labels, stacklevel: int) -> None:
     c = len(labels.classes)
     if kind_of(labels.classes) != "number" or c < 3 or not np.array_equal(labels.classes, np.arange(-1, c - 1)):
         return
-    name = "y"
-    codes = of_X
-    if not (codes == 0).any():
-        name = "the true labels"
-        codes = labels.true
-    found = f"-1 in {(codes == 0).sum()} of {(codes >= 0).sum()} samples, and 0 to {c - 2}, are labels of {name}"
-    advice = "drop unlabelled samples, and use NaN for verified samples without a given label"
+    found = f"the labels are -1 and 0 to {c - 2}. If -1 means unlabelled, drop these samples, or use NaN if verified"
     if c > 3:
-        raise ValueError(f"{found}. If -1 means unlabelled, {advice}; if it is a class, rename it.")
-    warnings.warn(f"{found}; -1 is taken as a class. If it means unlabelled, {advice}.", stacklevel=stacklevel)
+        raise ValueError(f"{found}; if it is a class, rename it.")
+    warnings.warn(f"{found}; -1 is taken as a class.", stacklevel=stacklevel)
 
 
 def complete_codes(y: ArrayLike | None, classes: NDArray, n: int, name: str = "y_noisy") -> NDArray[np.intp]:

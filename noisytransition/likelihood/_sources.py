@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, sparse, special
 
-from ..transition._estimation import finite_log, jeffreys_interval, normalise_rows
+from ..transition._estimation import finite_log, normalise_rows
 from ._rules import EVIDENCE, N_FOLDS, WARN_P
 
 # Maximum number of EM steps, and tolerance of T
@@ -26,53 +26,26 @@ _DETECTED = special.ndtri(0.95) + special.ndtri(0.8)
 
 
 class Dependence(NamedTuple):
-    """Test whether sources err independently given the true class.
+    """Test whether sources err independently given the true class."""
 
-    `correlation` is the mean correlation of the errors of two sources in verified samples (0 without such samples),
-    with its one-sided p-value. `detectable` is the smallest correlation detected with a power of 80 % at a level of 5
-    %.
-    """
-
-    correlation: float
-    pvalue: float
-    detectable: float
+    correlation: float  # of the errors of two sources in verified samples; 0 without such samples
+    pvalue: float  # one-sided
+    detectable: float  # smallest correlation detected with a power of 80 % at a level of 5 %
 
 
 class SourceFit(NamedTuple):
-    """Transition matrices and weights of several sources.
-
-    Attributes
-    ----------
-    names : ndarray of shape (n_sources,)
-    matrices : ndarray of shape (n_sources, c, d)
-        T of each source, shrunk towards the common T.
-    weights : ndarray of shape (n_sources,)
-        Exponents of the likelihood of each source in the posterior; 1 for independent sources.
-    common : ndarray of shape (c, d)
-        T of all labels.
-    log_evidence : ndarray of shape (n_sources,)
-        Log Bayes factor of a separate T against the common T.
-    n_labels, n_verified : ndarray of int, shape (n_sources,)
-        Number of labels of each source, in all samples and in verified samples.
-    right, n_right : ndarray of shape (n_sources,)
-        Share of correct labels, and the number of verified labels with the same precision.
-    dependence : Dependence
-    """
+    """Transition matrices and weights of several sources, of shape (n_sources,) if not said."""
 
     names: NDArray
-    matrices: NDArray[np.float64]
-    weights: NDArray[np.float64]
-    common: NDArray[np.float64]
-    log_evidence: NDArray[np.float64]
+    matrices: NDArray[np.float64]  # T of each source, shrunk towards the common T: (n_sources, c, d)
+    weights: NDArray[np.float64]  # exponents of the likelihoods in the posterior; 1 for independent sources
+    common: NDArray[np.float64]  # T of all labels: (c, d)
+    log_evidence: NDArray[np.float64]  # log Bayes factor of a separate T against the common T
     n_labels: NDArray[np.intp]
-    n_verified: NDArray[np.intp]
-    right: NDArray[np.float64]
-    n_right: NDArray[np.float64]
+    n_verified: NDArray[np.intp]  # labels in verified samples
+    right: NDArray[np.float64]  # share of correct labels
+    n_right: NDArray[np.float64]  # number of verified labels with the precision of this share
     dependence: Dependence
-
-    def right_interval(self, level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Bounds of the share of correct labels of each source."""
-        return jeffreys_interval(self.right, self.n_right, level)
 
     def reasons(self) -> dict[str, str]:
         """Entries of `diagnostics_` about the sources."""
@@ -307,12 +280,11 @@ def _select_precision(pools: Sequence["_Pool"]) -> float | None:
 class _Pool(NamedTuple):
     """Logarithmic opinion pool of verified samples: ``P(true | x, labels) ~ proba prod_s T_s[true, label s]^weight_s``.
 
-    Fields: log-probabilities (n, c), log-likelihoods of the label of each source (n, n_sources, c), and true classes
-    (n,). Weights below 1 correct for sources that err together (Genest and Zidek, 1986).
+    Weights below 1 correct for sources that err together (Genest and Zidek, 1986).
     """
 
-    log_proba: NDArray
-    logs: NDArray
+    log_proba: NDArray  # of shape (n, c)
+    logs: NDArray  # log-likelihoods of the label of each source, of shape (n, n_sources, c)
     true: NDArray
 
     def log_posterior(self, weights: NDArray) -> NDArray[np.float64]:

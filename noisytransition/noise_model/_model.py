@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..labels._arrays import as_floats
 from ..labels._columns import SourceLabels, split_columns
-from ..labels._encode import check_classes, class_indices
+from ..labels._encode import check_classes
 from ..labels._pandas import in_class_order, like_series, names_of_rows, warn_of_order
 from ..labels._read import read_labels
 from ..likelihood._channels import Channel, OneT
@@ -21,19 +21,16 @@ from ..likelihood._uncertainty import MOST_CLASSES, TransitionUncertainty
 from ..transition._checks import (
     check_count,
     check_level,
-    check_probabilities,
     check_rate,
     check_transition_matrix,
     checked_probabilities,
 )
+from ..transition._estimation import jeffreys_interval
 from ..transition._noise import RandomState
 from ..transition._posterior import denoise_proba
-from ._samples import LabelledSamples
+from ._samples import LabelledSamples, data_frame
 from ._shares import Interval, Population
 from ._suggest import Plan, plan, samples_of_fit, suggest_rows
-
-#: caveat of error bars without pairs
-BARS_ASSUME_MODEL = "error bars assume the model of the noise: no verified sample has a noisy label"
 
 
 class LabelNoiseModel:
@@ -377,14 +374,9 @@ class LabelNoiseModel:
             each = f"below {least:g}" if T[rest[0]] < least else f"{T[rest[0]]:.2f} or less"
             at_most = "" if bounds is None else f", at most {max(bounds[1][flip] for flip in rest):.2f}"
             lines.append(f"{len(rest)} other flips: each {each}{at_most}")
-        if self.bars_assume_model:
-            lines.append(BARS_ASSUME_MODEL)
+        if bounds is not None and not self.held_out_.pairs.any():
+            lines.append("error bars assume the model of the noise: no verified sample has a noisy label")
         return "\n".join(lines)
-
-    @property
-    def bars_assume_model(self) -> bool:
-        """Whether T has error bars that no pair of true and noisy label checks."""
-        return self.uncertainty_ is not None and not self.held_out_.pairs.any()
 
     def source_summary(self, level: float = 0.9) -> Any:
         """Summarise the sources of labels: number of labels, share of correct labels, most probable flip.
@@ -407,8 +399,6 @@ class LabelNoiseModel:
         ValueError
             If the model was fitted to one label per sample.
         """
-        from pandas import DataFrame  # slow to import
-
         check_level(level)
         if self.sources_ is None:
             raise ValueError(
@@ -418,7 +408,7 @@ class LabelNoiseModel:
         c, d = of.common.shape
         worst = np.where(np.eye(c, d, dtype=bool), 0.0, of.matrices).reshape(len(of.names), -1)
         true, given = np.divmod(worst.argmax(axis=1), d)
-        lower, upper = of.right_interval(level)
+        lower, upper = jeffreys_interval(of.right, of.n_right, level)
         columns: dict[str, Any] = {
             "n_labels": of.n_labels,
             "n_verified": of.n_verified,
@@ -430,7 +420,7 @@ class LabelNoiseModel:
             "weight": of.weights,
             "log_evidence": of.log_evidence,
         }
-        return DataFrame(columns, index=of.names)
+        return data_frame(columns, of.names)
 
     def _error_bars(self, error: type[Exception] = ValueError) -> TransitionUncertainty:
         if self.uncertainty_ is None:
@@ -463,19 +453,14 @@ class LabelNoiseModel:
         ValueError
             If no sample is verified, or if verified samples were stratified.
         """
-        from pandas import DataFrame  # slow to import
-
         check_level(level)
-        population = Population(self)
-        if proba is not None:
-            found = population.shares_of_batch(proba, y_noisy)
-        elif y_noisy is None:
-            found = population.class_shares()
-        else:
+        if proba is None and y_noisy is not None:
             raise ValueError("y_noisy was given without proba. Also pass proba, the probabilities of the same batch.")
+        population = Population(self)
+        found = population.class_shares() if proba is None else population.shares_of_batch(proba, y_noisy)
         lower, upper = found.interval(level)
         share = np.clip(found.share / found.share.sum(), lower, upper)
-        return DataFrame({"share": share, "lower": lower, "upper": upper}, index=self.classes_)
+        return data_frame({"share": share, "lower": lower, "upper": upper}, self.classes_)
 
     def accuracy_interval(self, level: float = 0.9, *, of: str = "classifier") -> Interval:
         """Estimate the accuracy of the classifier or of the noisy labels with an interval, as in `class_shares`.
@@ -576,7 +561,7 @@ class LabelNoiseModel:
         -------
         ndarray of shape (n, c)
         """
-        given = self._checked(proba)
+        given = np.array(self._proba(proba, calibrate=False), dtype=np.float64)
         if self.calibration_ is not None:
             return self.calibration_(given)
         return given if self.anchors_ is None else denoise_proba(given, self.anchors_, n_iter=DENOISING)
@@ -659,15 +644,13 @@ class LabelNoiseModel:
         issues = judged.issues(threshold)
         if not as_frame:
             return issues
-        from pandas import DataFrame  # slow to import
-
         columns = {
             "position": issues,
             "given_label": self.labels_[judged.noisy[issues]],
             "suggested_label": self.classes_[judged.suggested[issues]],
             "label_quality": judged.quality[issues],
         }
-        return DataFrame(columns, index=names_of_rows(issues, y, proba))
+        return data_frame(columns, names_of_rows(issues, y, proba))
 
     def relabel(
         self,
@@ -710,34 +693,25 @@ class LabelNoiseModel:
 
     def _batch(self, proba: ArrayLike, y_noisy: Any) -> LabelledSamples:
         """Samples of another batch with uncalibrated probabilities; their noisy labels can be unknown."""
-        given = self._checked(proba)
+        given = self._proba(proba, calibrate=False)
         none = np.full(len(given), -1)
         found = LabelledSamples(given, none, none) if y_noisy is None else self._samples(proba, y_noisy, None, True)[0]
         return found._replace(proba=np.pad(given, ((0, 0), (0, len(self.labels_) - given.shape[1]))))
 
-    def _likelihood_of_fit(self, rows: NDArray[np.integer]) -> NDArray | None:
+    def _likelihood(self, rows: NDArray[np.integer]) -> NDArray | None:
         """Likelihood of all labels of samples at these positions in `fit`; None with one source."""
         of = self.held_out_.sources
         return None if of is None else self._by_source(of._replace(codes=of.at(rows)))
 
     def label_likelihood(self, rows: NDArray[np.integer]) -> NDArray | None:
-        """Probability of the labels of noisy samples of `fit` given each true class, if T alone does not give it.
+        """Probability of the labels of noisy samples at `rows` of `fit` given each true class, unless T gives it.
 
         For several sources, it is that of all labels. If a posterior is fitted to verified pairs, it is this posterior:
         a network then maximises the probability that a label drawn from it agrees with one drawn from the posterior.
-
-        Parameters
-        ----------
-        rows : ndarray of int
-            Positions of the samples in `fit`.
-
-        Returns
-        -------
-        ndarray of shape (len(rows), c), or None
         """
         of = self.held_out_
         if of.sources is not None:
-            return self._likelihood_of_fit(rows)
+            return self._likelihood(rows)
         if isinstance(self._channel, OneT) or not np.array_equal(of.rows, rows):  # without folds, some have none
             return None
         return self.posterior_of_fit()
@@ -748,36 +722,29 @@ class LabelNoiseModel:
         proba = of.candidates[0].proba[:, : len(self.classes_)]  # of the true label, if no calibration is needed
         proba = proba if self.calibration_ is None else self.calibration_(proba)
         unverified = np.full(len(proba), -1)
-        return LabelledSamples(proba, of.noisy, unverified, self._likelihood_of_fit(of.rows)).posterior(self._channel)
+        return LabelledSamples(proba, of.noisy, unverified, self._likelihood(of.rows)).posterior(self._channel)
 
     def _by_source(self, labels: SourceLabels | None) -> NDArray | None:
         """Likelihood of all labels of each sample given each true class, up to a factor; None with one source."""
-        if labels is None:
-            if self.sources_ is not None:
-                raise ValueError("the model was fitted to several sources; pass a data frame with a column for each.")
+        of = self.sources_
+        if (labels is None) != (of is None):
+            form = "one column of labels" if of is None else "several sources: a data frame with a column for each"
+            raise ValueError(f"the model was fitted to {form}. Pass labels in this form.")
+        if labels is None or of is None:
             return None
-        if self.sources_ is None:
-            raise ValueError("the model was fitted to one label per sample; pass one column of labels.")
-        known = self.sources_.names.tolist()
+        known = of.names.tolist()
         if unknown := sorted(set(labels.names.tolist()) - set(known), key=str):
             raise ValueError(f"the model was not fitted to the sources {unknown}. Pass labels of {known} only.")
         these = [known.index(name) for name in labels.names.tolist()]
         codes = labels.of_classes(self.labels_).codes
-        log = log_likelihood(codes, self.sources_.matrices[these], self.sources_.weights[these])
+        log = log_likelihood(codes, of.matrices[these], of.weights[these])
         return np.exp(log - log.max(axis=1, keepdims=True))
 
-    def _checked(self, proba: ArrayLike) -> NDArray:
-        """Probabilities in the order of the classes."""
-        return check_probabilities(in_class_order(proba, self.classes_, rows=False), len(self.classes_))
-
     def _proba(self, proba: ArrayLike, calibrate: bool) -> NDArray:
-        """Probabilities of the true label."""
+        """Probabilities in the order of the classes; of the true label if calibrated."""
         if calibrate and (self.calibration_ is not None or self.anchors_ is not None):
             return self.calibrate(proba)
         return checked_probabilities(in_class_order(proba, self.classes_, rows=False), len(self.classes_))
-
-    def _codes(self, y: ArrayLike, n: int, name: str) -> NDArray[np.intp]:
-        return class_indices(y, len(self.classes_), n, name, self.classes_)
 
     def _check_parameters(self) -> None:
         if self.meta_sampling not in ("random", "stratified"):

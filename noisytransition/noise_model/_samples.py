@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,23 +12,20 @@ from ..transition._checks import blocks_of_rows
 from ..transition._estimation import normalise_rows
 
 
+def data_frame(columns: Any, index: Any = None) -> Any:
+    """Create a data frame."""
+    from pandas import DataFrame  # slow to import
+
+    return DataFrame(columns, index=index)
+
+
 class LabelledSamples(NamedTuple):
-    """Samples with a noisy label, a verified label, or both.
+    """Samples with a noisy label, a verified label, or both, as class indices; -1 if missing."""
 
-    Attributes
-    ----------
-    proba : ndarray of shape (n, c)
-        Probabilities of the true label, without using the noisy label.
-    noisy, true : ndarray of int, shape (n,)
-        Noisy and verified labels as class indices; -1 if missing.
-    likelihood : ndarray of shape (n, c), or None
-        Probability of several labels given each true class; None if a channel gives it (one label).
-    """
-
-    proba: NDArray
+    proba: NDArray  # of the true label, without using the noisy label
     noisy: NDArray[np.intp]
     true: NDArray[np.intp]
-    likelihood: NDArray | None = None
+    likelihood: NDArray | None = None  # of several labels given each true class; of one label, a channel gives it
 
     @property
     def is_pair(self) -> NDArray[np.bool_]:
@@ -70,27 +67,14 @@ class LabelledSamples(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """Assessment of the noisy label of each sample.
+    """Assessment of the noisy label of each sample."""
 
-    Attributes
-    ----------
-    noisy : ndarray of int, shape (n,)
-        Noisy labels as class indices; -1 if missing.
-    is_verified : ndarray of bool, shape (n,)
-    quality : ndarray of shape (n,)
-        Probability that the noisy label is correct: 0 or 1 for verified samples, NaN without a noisy label.
-    suggested, certainty : ndarray of shape (n,)
-        Most probable true class given features and label, and its probability.
-    agreement : float
-        Share of noisy labels that equal the class predicted from the features alone.
-    """
-
-    noisy: NDArray[np.intp]
+    noisy: NDArray[np.intp]  # -1 if missing
     is_verified: NDArray[np.bool_]
-    quality: NDArray[np.float64]
-    suggested: NDArray[np.intp]
-    certainty: NDArray[np.float64]
-    agreement: float
+    quality: NDArray[np.float64]  # probability that the label is correct; NaN without a label
+    suggested: NDArray[np.intp]  # most probable true class given features and label
+    certainty: NDArray[np.float64]  # its probability
+    agreement: float  # share of noisy labels that equal the class predicted from the features alone
 
     def issues(self, threshold: float = 0.5) -> NDArray[np.intp]:
         """Positions of unverified samples with a quality below the threshold, lowest quality first."""

@@ -95,13 +95,10 @@ def prediction_powered(
 
 
 class _Stratum(NamedTuple):
-    """A stratum of the population, and its share of the population.
-
-    `predicted` has predictions of all its samples, `of_verified`, `true` and `weights` are of its verified samples.
-    """
+    """A stratum of the population, and its share of the population."""
 
     share: float
-    predicted: NDArray
+    predicted: NDArray  # of all its samples; other arrays of its verified samples
     of_verified: NDArray
     true: NDArray
     weights: NDArray
@@ -265,7 +262,10 @@ class Population:
         method.
         """
         known = self._known(y_noisy is not None)
-        self._check_each_class(known)
+        if len(missing := self.model.classes_[self.truth[known].sum(axis=0) == 0]):
+            raise ValueError(
+                f"no sample of {missing.tolist()} is verified. Shares of a batch require some of each class."
+            )
         given_labels, given_x = self._predictions(self.model._batch(proba, y_noisy))
         share, scores = _at_likely_shares(given_x if y_noisy is None else given_labels)
         predicted = given_labels[0]
@@ -281,14 +281,6 @@ class Population:
         variance = bias.variance * _student(df) + _variance_of_mean(of_batch)
         inside = np.clip(share, 1 / (len(of_batch) + 2), 1 - 1 / (len(of_batch) + 2))
         return Estimate(share, inside * (1 - inside) / np.maximum(variance, TINY))
-
-    def _check_each_class(self, known: NDArray[np.bool_]) -> None:
-        """Raise an error if a class has no verified sample among these."""
-        if not (counts := self.truth[known].sum(axis=0)).all():
-            none = self.model.classes_[counts == 0].tolist()
-            raise ValueError(
-                f"no sample of {none} is verified. Shares of a batch require verified samples of each class."
-            )
 
     def _bias(
         self, given_labels: list, scores: list, ratio: NDArray, by_class: NDArray, solve: NDArray, known: NDArray
@@ -313,14 +305,15 @@ class Population:
         """
         of = self.of
         _, of_noisy, of_clean = of.candidates[0]
-        likelihood = self.model._likelihood_of_fit
         groups = [
-            LabelledSamples(of_noisy, of.noisy, np.full(len(of_noisy), -1), likelihood(of.rows)),
-            LabelledSamples(of_clean, of.noisy_of_clean, np.full(len(of_clean), -1), likelihood(of.rows_of_clean)),
+            LabelledSamples(of_noisy, of.noisy, np.full(len(of_noisy), -1), self.model._likelihood(of.rows)),
+            LabelledSamples(
+                of_clean, of.noisy_of_clean, np.full(len(of_clean), -1), self.model._likelihood(of.rows_of_clean)
+            ),
             *batch,
         ]
+        given_x = [np.zeros((len(group.noisy), self.c)) for group in groups]
         given_labels = [np.zeros((len(group.noisy), self.c)) for group in groups]
-        given_x = [np.zeros_like(proba) for proba in given_labels]
         T = np.vstack([self.model.transition_matrix_, np.eye(self.d)[self.c :]])
         prior = with_other_labels(self.model.prior, self.c, self.d)
         # random folds: with fixed class shares, a class that is more frequent in a fold would be predicted too seldom

@@ -10,6 +10,7 @@ from ..labels._arrays import is_number
 from ..labels._encode import shortened
 from ..transition._checks import check_count, check_level
 from ..transition._noise import RandomState, as_generator
+from ._samples import data_frame
 
 #: estimates that verified samples can improve
 TARGETS = ("transition", "shares", "accuracy")
@@ -44,8 +45,6 @@ class Plan(NamedTuple):
 # ---------------------------------------------------------------------------- which
 def suggest_rows(model: Any, n: int, target: str, random_state: RandomState) -> Any:
     """Draw samples with known probabilities; see `LabelNoiseModel.suggest_rows`."""
-    from pandas import DataFrame  # slow to import
-
     held_out = samples_of_fit(model)
     if model.meta_sampling == "stratified":
         raise ValueError(
@@ -58,7 +57,7 @@ def suggest_rows(model: Any, n: int, target: str, random_state: RandomState) -> 
     probability = inclusion_probabilities(draw_sizes(model, target), n)
     chosen = draw_systematically(probability, as_generator(random_state))
     relative = probability[chosen] * (len(probability) / n)
-    return DataFrame({"position": held_out.rows[chosen], "probability": relative})
+    return data_frame({"position": held_out.rows[chosen], "probability": relative})
 
 
 def draw_sizes(model: Any, target: str) -> NDArray[np.float64]:
@@ -132,8 +131,6 @@ def _plan_of_rates(model: Any, width: float, level: float, z: float) -> Plan:
     present half width h0, ``1 / h^2 = 1 / h0^2 + m / (z^2 r (1 - r))``. Rates below the width are replaced by the
     width.
     """
-    from pandas import DataFrame  # slow to import
-
     rate = 1 - model.transition_matrix_.diagonal()
     c = len(rate)
     half_width, informed = np.full(c, 0.5), np.zeros(c)
@@ -155,7 +152,7 @@ def _plan_of_rates(model: Any, width: float, level: float, z: float) -> Plan:
         words = f"To know the noise rate of every class within ± {width:g}, verify {n} more samples: {listed}."
         if len(short := model.classes_[m > model.class_counts_]):
             words += f" Fewer samples exist of class {shortened(short)}."
-    return Plan(DataFrame(columns, index=model.classes_), n, words)
+    return Plan(data_frame(columns, model.classes_), n, words)
 
 
 def _plan_of_shares(model: Any, target: str, width: float, level: float, z: float) -> Plan:
@@ -168,15 +165,13 @@ def _plan_of_shares(model: Any, target: str, width: float, level: float, z: floa
 
     Hence ``(m + m')^2 = b (m + g m')``, with b = R divided by the variance that random samples may add.
     """
-    from pandas import DataFrame  # slow to import
-
     of = samples_of_fit(model)
     if target == "shares":
         what = "every class share"
         table = model.class_shares(level)
     else:
         what = "the classifier's accuracy"
-        table = DataFrame([model.accuracy_interval(level)], index=["classifier"])
+        table = data_frame([model.accuracy_interval(level)], ["classifier"])
     m = len(of.clean)
     left = len(of.noisy)
     p = table.iloc[:, 0].to_numpy()
@@ -185,7 +180,9 @@ def _plan_of_shares(model: Any, target: str, width: float, level: float, z: floa
     now = np.maximum((half_width / z) ** 2 - least, 0)
     goal = (width / z) ** 2 - least
     b = np.divide(now * m, goal, out=np.full(len(p), np.inf), where=goal > 0)
-    more = _positive_root(m, np.minimum(b, 1e3 * (m + left) ** 2), _factor_of_draw(model, target))
+    b = np.minimum(b, 1e3 * (m + left) ** 2)
+    half = _factor_of_draw(model, target) * b / 2 - m
+    more = half + np.sqrt(np.maximum(half**2 - m * (m - b), 0))
     more = np.where(now <= goal, 0, np.minimum(np.ceil(more), left)).astype(np.intp)
     columns = {"estimate": p, "half_width": half_width, "n_verified": np.full(len(p), m), "n_to_verify": more}
     n = int(more.max())
@@ -195,7 +192,7 @@ def _plan_of_shares(model: Any, target: str, width: float, level: float, z: floa
         words = f"± {width:g} is out of reach: if all samples are verified, an interval of {what} is ± {lowest}."
     elif n:
         words = f"To know {what} within ± {width:g}, verify about {n} more samples of suggest_rows(target={target!r})."
-    return Plan(DataFrame(columns, index=table.index), n, words)
+    return Plan(data_frame(columns, table.index), n, words)
 
 
 def _factor_of_draw(model: Any, target: str) -> NDArray[np.float64]:
@@ -203,12 +200,6 @@ def _factor_of_draw(model: Any, target: str) -> NDArray[np.float64]:
     relative = draw_sizes(model, target)
     variance = _posterior_variances(model, target)
     return (variance * relative.mean() / relative[:, None]).mean(axis=0) / np.maximum(variance.mean(axis=0), 1e-300)
-
-
-def _positive_root(m: int, b: NDArray, g: NDArray) -> NDArray[np.float64]:
-    """Solve ``(m + m')^2 = b (m + g m')`` for m'."""
-    half = g * b / 2 - m
-    return half + np.sqrt(np.maximum(half**2 - m * (m - b), 0))
 
 
 def samples_of_fit(model: Any) -> Any:

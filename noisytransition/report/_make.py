@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..labels._pandas import names_of_rows
+from ..labels._read import complete_codes
 from ..noise_model import LabelNoiseModel
 from ..noise_model._samples import LabelledSamples
 from ..transition import class_conditional_test
@@ -107,8 +108,9 @@ def _clean(
         raise ValueError("proba_clean and y_clean (X_meta and y_meta) go together. Pass both with noisy labels.")
     if proba is not None:
         proba = model._proba(proba, calibrate)
-        y = model._codes(y, len(proba), "y_clean")
-        y_noisy = None if y_noisy is None else model._codes(y_noisy, len(y), "y_clean_noisy")
+        y = complete_codes(y, model.classes_, len(proba), "y_clean (y_meta)")
+        if y_noisy is not None:
+            y_noisy = complete_codes(y_noisy, model.classes_, len(proba), "y_clean_noisy (y_meta_noisy)")
     elif samples.is_pair.any():
         y = samples.true[samples.is_pair]
         y_noisy = samples.noisy[samples.is_pair]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..labels._encode import class_indices, class_names
+from ..labels._encode import class_indices
 from ..labels._pandas import in_class_order
 from ._checks import check_count, check_probabilities, check_transition_matrix
 from ._estimation import normalise_rows
@@ -47,9 +47,7 @@ def label_posterior(
            [0.   , 1.   ]])
     """
     n_rows, n_classes = check_probabilities(proba).shape
-    named = class_names(y_noisy, n_classes, classes)
-    codes = class_indices(y_noisy, n_classes, n_rows, "y_noisy", named)
-    order = np.arange(n_classes) if named is None else named
+    codes, order = class_indices(y_noisy, n_classes, n_rows, "y_noisy", classes)
     given = check_probabilities(in_class_order(proba, order, rows=False))
     T = check_transition_matrix(in_class_order(T, order), n_classes, "T")
     return posterior_given_label(normalise_rows(given), codes, T)

@@ -181,12 +181,6 @@ FIT = [
         {"y": LARGE[Y].astype(float), "meta": (X_META, LARGE[Y_META])},
         "represent",
     ),
-    Case(
-        "signed beside unsigned",
-        "fit",
-        {"y": (LARGE[Y]).astype(np.uint64), "meta": (X_META, LARGE[Y_META])},
-        "represent",
-    ),
     Case("labels beside a pair", "fit", {"meta": (X_META, Y_META), "y_meta": Y_META}, "go together"),
     Case("noisy labels of verified rows twice", "fit", {"y": _table(), "y_meta_noisy": Y}, "without meta"),
     Case("NaN in a list of names", "fit", {"y": [NAN, *NAMES[Y[1:]].tolist()]}, "missing"),

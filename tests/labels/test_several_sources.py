@@ -157,8 +157,8 @@ def renamed(*names):
         (TABLE.assign(verified=TABLE["a"]), {}, "all samples are verified"),
         (TABLE.assign(verified=None), {}, "no sample is verified"),
         (np.array([0, 1, 2]), {"sources": ["p", None, "q"]}, "sources is missing for 1"),
-        (np.array([0, 1, 2]), {"sources": ["p", "q"]}, "for 3 labels"),
-        (np.array([0, 1, 2]), {"sources": np.array([["p"], ["q"], ["p"]])}, "shape"),
+        (np.array([0, 1, 2]), {"sources": ["p", "q"]}, "sources has 2 labels for 3 samples"),
+        (np.array([0, 1, 2]), {"sources": np.array([list("pq")] * 3)}, "shape"),
         (np.array([[0, 1], [1, 1]]), {"y_verified": [0, None]}, "one for each source"),
     ],
 )
@@ -213,7 +213,7 @@ def test_a_noise_model_refuses_what_classifiers_refuse():
         (TABLE, {"sources": list("pqpqpq")}, "Omit sources="),
         (TABLE.assign(c=[100, 101, 102, 103, 104, 105]), {}, "column 'c'"),
         (TABLE.assign(c=[0, 1, 2, 3, 1, 2]), {}, "4 different labels"),
-        (TABLE["a"], {"y_verified": TABLE["verified"], "sources": ["p"]}, "for 6 labels"),
+        (TABLE["a"], {"y_verified": TABLE["verified"], "sources": ["p"]}, "sources has 1 labels for 6 samples"),
     ]:
         with pytest.raises(ValueError, match=word):
             LabelNoiseModel().fit(proba, table, **given)

@@ -10,6 +10,7 @@ from training import refused
 from noisytransition import LabelNoiseModel, flip_labels
 from noisytransition.likelihood._sources import fit_sources, log_likelihood
 from noisytransition.transition import pair_noise, symmetric_noise
+from noisytransition.transition._estimation import jeffreys_interval
 
 C = 3
 NAMES = np.array(["ann", "bob", "cyd", "dan"])
@@ -84,7 +85,7 @@ def test_each_source_has_its_T_and_its_share_of_right_labels():
     found = fit_sources(proba, codes, true, NAMES, C)
     np.testing.assert_allclose(found.matrices, MATRICES, atol=0.08)
     right = [(codes[:, s] == y)[codes[:, s] >= 0].mean() for s in range(4)]
-    low, high = found.right_interval(0.99)
+    low, high = jeffreys_interval(found.right, found.n_right, 0.99)
     assert (low < right).all()
     assert (high > right).all()
     assert (found.n_verified <= found.n_right).all()
@@ -128,7 +129,7 @@ def test_any_labels_give_finite_results(seed, n_verified, c):
     for of in (found.matrices, found.weights, found.log_evidence, found.right, found.n_right, *found.dependence):
         assert np.isfinite(of).all()
     assert (found.weights >= 0).all()
-    low, high = found.right_interval(0.9)
+    low, high = jeffreys_interval(found.right, found.n_right, 0.9)
     assert ((low <= high) & (low >= 0) & (high <= 1)).all()
 
 
