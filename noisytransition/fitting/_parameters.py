@@ -13,7 +13,6 @@ from sklearn.utils.sparsefuncs import min_max_axis
 from skorch.callbacks import Callback
 from torch import nn
 
-from ..meta_gradient._forward_pass import has_parts
 from ..nets import MLP, DatasetRows, Rows
 
 Module = type[nn.Module] | nn.Module | str
@@ -80,7 +79,7 @@ def net_params_of(shared: dict[str, Any], module: nn.Module | None, own: dict[st
 def params_of_fit(params: dict[str, Any], noisy: Rows, n_classes: int) -> dict[str, Any]:
     """Replace "auto" and built-in networks by values that depend on the noisy samples and the network."""
     if isinstance(params["module"], str):
-        if has_parts(noisy[0][0]):
+        if not _is_one_array(noisy.sample_shape):
             raise ValueError(f"module={params['module']!r} takes one array, but X has several parts. Pass a module.")
         n_in = int(np.prod(noisy.sample_shape))
         sized = built_in(params["module"], n_in, n_classes, *_column_scale(noisy, n_in))
@@ -108,11 +107,17 @@ def _lr(params: dict[str, Any], noisy: Rows) -> float:
 def _width(module: nn.Module, noisy: Rows) -> float:
     """Mean sum of the absolute values of a sample; 1 if the first layer does not take all values of a sample."""
     first = next((layer for layer in module.modules() if isinstance(layer, nn.Linear)), None)
-    if has_parts(noisy[0][0]) or first is None or first.in_features != np.prod(noisy.sample_shape):
+    shape = noisy.sample_shape
+    if first is None or not _is_one_array(shape) or first.in_features != np.prod(shape):
         return 1.0
     x = _some(noisy, first.in_features).inputs().to(first.weight.device, torch.float32).flatten(1)
     x = module[0](x) if isinstance(module, MLP) else x  # standardised
     return max(float(x.abs().sum(dim=1).mean()), 1.0)
+
+
+def _is_one_array(shape: Any) -> bool:
+    """Whether a sample of this shape is one array, not several parts with a shape each."""
+    return all(isinstance(size, int) for size in shape)
 
 
 def built_in(name: str, n_in: int, n_out: int, mean: NDArray[np.float64], scale: NDArray[np.float64]) -> dict[str, Any]:
