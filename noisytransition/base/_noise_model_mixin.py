@@ -21,10 +21,6 @@ class NoiseModelMixin:
     ----------
     noise_model_ : LabelNoiseModel
         T and its statistics. Its methods accept probabilities of any classifier.
-    transition_matrix_ : ndarray of shape (n_classes, n_classes)
-        Noise transition matrix T: entry (i, j) is P(noisy = classes_[j] | true = classes_[i]).
-    class_counts_ : ndarray of shape (n_classes,)
-        Expected number of noisy samples of each true class.
     """
 
     noise_model_: LabelNoiseModel
@@ -33,12 +29,12 @@ class NoiseModelMixin:
 
     @property
     def transition_matrix_(self) -> NDArray[np.float64]:
-        """Noise transition matrix T: entry (i, j) is P(noisy = classes_[j] | true = classes_[i])."""
+        """Noise transition matrix T, square: entry (i, j) is P(noisy = classes_[j] | true = classes_[i])."""
         return self._model().transition_matrix_
 
     @property
     def class_counts_(self) -> NDArray[np.float64]:
-        """Expected number of noisy samples of each true class."""
+        """Expected number of noisy samples of each true class, of shape (n_classes,)."""
         return self._model().class_counts_
 
     # ---- error bars and summary of T
@@ -53,11 +49,7 @@ class NoiseModelMixin:
         Parameters
         ----------
         level
-            As in `LabelNoiseModel.transition_interval`.
-
-        Returns
-        -------
-        low, high : ndarray of shape (n_classes, n_classes)
+            As in `LabelNoiseModel.transition_interval`, which also describes the result.
         """
         return self._model().transition_interval(level)
 
@@ -67,12 +59,7 @@ class NoiseModelMixin:
         Parameters
         ----------
         level, least, top
-            As in `LabelNoiseModel.transition_summary`.
-
-        Returns
-        -------
-        str
-            One line per flip, such as ``cat -> dog 0.38 [0.35, 0.42]``, in descending order of probability.
+            As in `LabelNoiseModel.transition_summary`, which also describes the result.
         """
         return self._model().transition_summary(level, least=least, top=top)
 
@@ -120,11 +107,7 @@ class NoiseModelMixin:
         Parameters
         ----------
         X, y_noisy, y_verified
-            As in `label_posterior`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), or Series with the index of the labels
+            As in `label_posterior`. The result is that of `LabelNoiseModel.label_quality`.
         """
         return self._apply(LabelNoiseModel.label_quality, X, y_noisy, y_verified)
 
@@ -142,14 +125,9 @@ class NoiseModelMixin:
         Parameters
         ----------
         X, y_noisy, y_verified
-            As in `label_posterior`.
+            As in `label_posterior`. The index of the result is that of `y_noisy` or X.
         threshold, as_frame
-            As in `LabelNoiseModel.find_label_issues`.
-
-        Returns
-        -------
-        DataFrame with n_issues rows, or ndarray of int, shape (n_issues,)
-            As returned by `LabelNoiseModel.find_label_issues`, with the index of `y_noisy` or X.
+            As in `LabelNoiseModel.find_label_issues`, which also describes the result.
         """
         options = {"threshold": threshold, "as_frame": as_frame}
         issues = self._apply(LabelNoiseModel.find_label_issues, X, y_noisy, y_verified, **options)
@@ -164,12 +142,8 @@ class NoiseModelMixin:
         ----------
         X, y_noisy, y_verified
             As in `label_posterior`.
-        threshold : float in [0, 1], default=0.9
-            Minimum `label_posterior` of a class to replace a label.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), or Series with the index of the labels
+        threshold
+            As in `LabelNoiseModel.relabel`, which also describes the result.
         """
         return self._apply(LabelNoiseModel.relabel, X, y_noisy, y_verified, threshold=threshold)
 

@@ -14,6 +14,11 @@ from ._pandas import like_series
 
 # Columns of a data frame of labels: true labels of verified samples, and probabilities of their draw
 VERIFIED, PROBABILITY = "verified", "verified_probability"
+# end of error messages about classes that differ from y
+ENCODE_ALL = (
+    "if y was encoded as 0, 1, 2, ... by VotingClassifier or cross_val_predict(method='predict_proba'), encode y and "
+    "clean labels by a LabelEncoder first"
+)
 # names that look like these columns, and are no sources
 _LIKE_VERIFIED = (VERIFIED, PROBABILITY, "y_verified", "true")
 # float64 does not represent all integers from here on
@@ -108,6 +113,42 @@ def _is_missing(label: object) -> bool:
 def _listed(labels: list[Any]) -> NDArray:
     """Array of a list; of dtype object if text and other values are mixed, which numpy would convert to text."""
     return np.array(labels, dtype=object if len({isinstance(label, str) for label in labels}) > 1 else None)
+
+
+# ---------------------------------------------------------------------------- several columns
+def encoded(columns: dict[str, Column], classes: NDArray | None = None) -> tuple[NDArray, dict[str, NDArray[np.intp]]]:
+    """Encode columns by their names as positions in `classes`, by default the sorted labels of all; return both."""
+    columns = _of_one_kind(columns)
+    if classes is None:
+        found = [column.labels for column in columns.values() if len(column.labels)] or [np.zeros(0, dtype=np.intp)]
+        classes = sorted_classes(np.concatenate(found), None, " or ".join(columns))
+    return classes, {name: column.codes(classes, name) for name, column in columns.items()}
+
+
+def _of_one_kind(columns: dict[str, Column]) -> dict[str, Column]:
+    """Convert all labels to the type of the first column with labels. Raise for labels of other or several kinds."""
+    first = ""
+    found = dict(columns)
+    for name, y in ((name, column.labels) for name, column in columns.items() if len(column.labels)):
+        if y.dtype.kind in "OSV" and (strange := [label for label in y if not isinstance(label, str)]):
+            of_type = type(strange[0]).__name__
+            raise ValueError(f"{name} has labels of type {of_type}, or of several kinds. Use one, such as str.")
+        first = first or name
+        model = columns[first].labels
+        if kind_of(y) != kind_of(model):
+            raise ValueError(
+                f"labels of several kinds: {first} has {kind_of(model)} labels such as {model.item(0)!r}, but {name} "
+                f"has {kind_of(y)} labels such as {y.item(0)!r}. Use the same classes in all columns, and true labels "
+                f"instead of a mask; {ENCODE_ALL}."
+            )
+        if y.dtype.kind == "O" and model.dtype.kind == "U":
+            y = y.astype(str)
+        elif model.dtype.kind in "iu" and np.result_type(y, model).kind == "f":
+            # pandas stores integers as floats in columns with missing values
+            exact = y.astype(model.dtype)
+            y = exact if np.array_equal(y, exact) else y
+        found[name] = columns[name]._replace(labels=y)
+    return found
 
 
 # ---------------------------------------------------------------------------- several sources
@@ -205,8 +246,10 @@ def split_columns(
 def _wide_form(y: Any, names: list[Any], name: str) -> SourceLabels:
     """Labels of a data frame with one column per source."""
     n = len(as_array(y[names[0]], name))
-    columns = [read_column(y[column], n, f"column {column!r} of {name}") for column in names]
-    labels, codes = _codes_of_columns(columns, name)
+    titles = {column: f"column {column!r} of {name}" for column in names}
+    columns = {title: read_column(y[column], n, title) for column, title in titles.items()}
+    labels, of_columns = encoded(columns)
+    codes = np.column_stack([*of_columns.values()])
     if labels.dtype.kind == "f" and (labels != np.round(labels)).any():
         raise ValueError(
             f"{name} has columns of numbers such as {labels[labels != np.round(labels)][0]:g}, which are no labels. "
@@ -222,15 +265,6 @@ def _wide_form(y: Any, names: list[Any], name: str) -> SourceLabels:
     return SourceLabels(_listed(names), labels, codes.astype(np.int32))
 
 
-def _codes_of_columns(columns: list[Column], name: str) -> tuple[NDArray, NDArray[np.integer]]:
-    """Distinct labels of all columns, and their codes of shape (n, n_columns)."""
-    found = [column.labels for column in columns if len(column.labels)]
-    if len(kinds := {kind_of(labels) for labels in found}) > 1:
-        raise ValueError(f"{name} has columns with labels of several kinds ({sorted(kinds)}). Use one kind.")
-    labels = sorted_classes(np.concatenate(found), None, name) if found else np.zeros(0, dtype=np.intp)
-    return labels, np.column_stack([column.codes(labels, name) for column in columns])
-
-
 def _long_form(y: Any, sources: Any, name: str) -> SourceLabels | None:
     """Labels of samples that each have the label of one source; None if all have the same source."""
     n = len(as_array(y, name))
@@ -239,7 +273,7 @@ def _long_form(y: Any, sources: Any, name: str) -> SourceLabels | None:
     if without := int((labels.known & ~named.known).sum()):
         raise ValueError(f"sources is missing for {without} samples with a label. Pass a name, such as 'unknown'.")
     names = sorted_classes(named.labels, None, "sources")
-    of_all, codes = _codes_of_columns([labels], name)
+    of_all, codes = encoded({name: labels})
     of_source = named.codes(names, "sources")
-    by_source = np.where(of_source[:, None] == np.arange(len(names)), codes, -1).astype(np.int32)
+    by_source = np.where(of_source[:, None] == np.arange(len(names)), codes[name][:, None], -1).astype(np.int32)
     return SourceLabels(names, of_all, by_source) if len(names) > 1 else None

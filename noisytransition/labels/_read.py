@@ -8,25 +8,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ._columns import (
+    ENCODE_ALL,
     VERIFIED,
     Column,
     GivenLabels,
     SourceLabels,
     complete_column,
+    encoded,
     has_minus_one,
     read_column,
     split_columns,
 )
 from ._draw import inverse_probability_weights, relative_probabilities, weights_by_given_label, weights_of_labels
-from ._encode import encode, kind_of, shortened, sorted_classes
+from ._encode import encode, kind_of, shortened
 
 # smallest number of clean samples for a warning that all their noisy labels are true: a choice, not measured
 _MANY = 20
-# end of error messages about classes that differ from y
-_ENCODE_ALL = (
-    "if y was encoded as 0, 1, 2, ... by VotingClassifier or cross_val_predict(method='predict_proba'), encode y and "
-    "clean labels by a LabelEncoder first"
-)
 
 
 class SeparateLabels(NamedTuple):
@@ -118,11 +115,7 @@ def read_labels(
         columns.by_source.check([*true.labels.tolist(), *found[y_meta].labels.tolist()], columns.name)
         labels = columns.by_source.labels
         found[f"{columns.name} of all sources"] = Column(np.ones(len(labels), dtype=bool), labels)
-    found = _of_one_kind(found)
-    if classes is None:
-        all_labels = [column.labels for column in found.values() if len(column.labels)]
-        classes = sorted_classes(np.concatenate(all_labels or [given.labels]), None, " or ".join(found))
-    codes = {name: column.codes(classes, name) for name, column in found.items()}
+    classes, codes = encoded(found, classes)
     return Labels(
         classes,
         np.append(codes[columns.name], codes[y_meta_noisy]),
@@ -131,37 +124,6 @@ def read_labels(
         relative_probabilities(columns.probability, true.known, separate.n),
         None if columns.by_source is None else columns.by_source.of_classes(classes),
     )
-
-
-def _of_one_kind(columns: dict[str, Column]) -> dict[str, Column]:
-    """Convert all labels to the type of the first column with labels. Raise for labels of other or several kinds."""
-    first: Any = None
-    found = {}
-    for name, column in columns.items():
-        labels = column.labels
-        if len(labels):
-            if labels.dtype.kind in "OSV" and (strange := [label for label in labels if not isinstance(label, str)]):
-                of_type = type(strange[0]).__name__
-                raise ValueError(f"{name} has labels of type {of_type}, or of several kinds. Use one, such as str.")
-            first = first or (name, labels)
-            labels = _like(labels, name, *first)
-        found[name] = column._replace(labels=labels)
-    return found
-
-
-def _like(y: NDArray, name: str, name_of_model: str, model: NDArray) -> NDArray:
-    """Convert labels to the type of `model`. Raise if they are of another kind."""
-    if kind_of(y) != kind_of(model):
-        raise ValueError(
-            f"{name_of_model} has {kind_of(model)} labels such as {model.item(0)!r}, but {name} has {kind_of(y)} "
-            f"labels such as {y.item(0)!r}. Use the same classes in both, and true labels instead of a mask; "
-            f"{_ENCODE_ALL}."
-        )
-    if y.dtype.kind == "O" and model.dtype.kind == "U":
-        return y.astype(str)
-    # pandas stores integers as floats in columns with missing values
-    are_floats = model.dtype.kind in "iu" and np.result_type(y, model).kind == "f"
-    return y.astype(model.dtype) if are_floats and np.array_equal(y, y.astype(model.dtype)) else y
 
 
 # ---------------------------------------------------------------------------- labels of a fit
@@ -186,7 +148,10 @@ def labels_of_fit(
             f"no sample is verified: y_verified, or the column {VERIFIED!r}, has no label. Enter true labels; in "
             "cross-validation, shuffle the folds or, for scores and searches, use TrustedKFold."
         )
-    check_classification_targets(labels.classes[np.append(labels.noisy, labels.clean)])
+    check_classification_targets(labels.classes[labels.noisy])
+    with warnings.catch_warnings():  # few clean samples with many classes are no regression target
+        warnings.filterwarnings("ignore", "The number of unique classes is greater")
+        check_classification_targets(labels.classes)
     check_labels_of_fit(labels, columns.name, stacklevel=5)
     _check_classes(labels, stacklevel=5)
     if weights is None:
@@ -226,13 +191,13 @@ def _check_classes(labels: Labels, stacklevel: int) -> None:
     if absent := sorted(labels.names(labels.given[labels.n_X :]) - given - true):
         raise ValueError(
             f"y_meta_noisy has labels {shortened(absent)} that are in neither y nor y_meta; y has "
-            f"{shortened(sorted(given))}. Correct them; {_ENCODE_ALL}."
+            f"{shortened(sorted(given))}. Correct them; {ENCODE_ALL}."
         )
     if absent := sorted(true - given):
         name = "y_verified" if labels.is_clean[: labels.n_X].any() else "y_meta"
         warnings.warn(
             f"{name} has the classes {shortened(absent)}, which no noisy label has; they are treated as separate "
-            f"classes. If they are spelt differently in y, correct them; {_ENCODE_ALL}.",
+            f"classes. If they are spelt differently in y, correct them; {ENCODE_ALL}.",
             stacklevel=stacklevel,
         )
     if absent := sorted(set(labels.classes.tolist()) - given - true):
@@ -245,10 +210,16 @@ def _check_classes(labels: Labels, stacklevel: int) -> None:
     c = len(labels.classes)
     if kind_of(labels.classes) != "number" or c < 3 or not np.array_equal(labels.classes, np.arange(-1, c - 1)):
         return
-    found = f"the labels are -1 and 0 to {c - 2}. If -1 means unlabelled, drop these samples, or use NaN if verified"
+    name = "y"
+    codes = labels.given[: labels.n_X]
+    if not (codes == 0).any():
+        name = "the true labels"
+        codes = labels.true
+    found = f"-1 in {(codes == 0).sum()} of {(codes >= 0).sum()} samples, and 0 to {c - 2}, are labels of {name}"
+    advice = "If -1 means unlabelled, drop these samples, and use NaN for verified samples without a given label"
     if c > 3:
-        raise ValueError(f"{found}; if it is a class, rename it.")
-    warnings.warn(f"{found}; -1 is taken as a class.", stacklevel=stacklevel)
+        raise ValueError(f"{found}. {advice}; if it is a class, rename it.")
+    warnings.warn(f"{found}; -1 is taken as a class. {advice}.", stacklevel=stacklevel)
 
 
 def complete_codes(y: ArrayLike | None, classes: NDArray, n: int, name: str = "y_noisy") -> NDArray[np.intp]:

@@ -175,17 +175,15 @@ class LabelNoiseModel:
         -------
         self
 
-        Raises
-        ------
-        ValueError
-            If an input is not valid, if all samples are verified, or if none is verified and `proba_of` is None.
-
         Warns
         -----
         UserWarning
             If there are reasons not to trust T.
         """
-        self._check_parameters()
+        if self.meta_sampling not in ("random", "stratified"):
+            raise ValueError(f"meta_sampling={self.meta_sampling!r}; pass 'random' or 'stratified'.")
+        if self.proba_of not in (None, "true", "noisy"):
+            raise ValueError(f"proba_of={self.proba_of!r}; pass 'true' or 'noisy', or None with verified samples.")
         held_out, labels, c = read_held_out(
             proba, y_noisy, y_verified, proba_clean, y_clean, y_clean_noisy, classes, sources, verified_probability
         )
@@ -320,7 +318,7 @@ class LabelNoiseModel:
 
     # ---- T in words and with error bars
     def transition_interval(self, level: float = 0.9) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Compute confidence intervals for T in the population that the samples come from.
+        """Compute confidence intervals for T, with at most 50 classes, in the population that the samples come from.
 
         Parameters
         ----------
@@ -331,11 +329,6 @@ class LabelNoiseModel:
         -------
         low, high : ndarray of shape (c, c)
             If `low` is 0, the flip may not occur at all.
-
-        Raises
-        ------
-        ValueError
-            If T has no error bars: it was given, or there are more than 50 classes.
         """
         return self._error_bars().interval(level)
 
@@ -393,11 +386,6 @@ class LabelNoiseModel:
             ``lower``, ``upper``, ``worst_flip`` and its probability ``flip``, ``weight`` in the posterior, and
             ``log_evidence`` that T of the source differs from the common T. With ``EMTransitionClassifier(cv=None)``,
             all refer to the held-out samples only: a third of the noisy and half of the verified ones.
-
-        Raises
-        ------
-        ValueError
-            If the model was fitted to one label per sample.
         """
         check_level(level)
         if self.sources_ is None:
@@ -434,6 +422,8 @@ class LabelNoiseModel:
     def class_shares(self, level: float = 0.9, *, proba: ArrayLike | None = None, y_noisy: Any = None) -> Any:
         """Estimate class priors with intervals, by prediction-powered inference (:doc:`/class_shares`).
 
+        Verified samples must be drawn at random, with known probabilities, or by their given labels.
+
         Parameters
         ----------
         level : float in (0, 1), default=0.9
@@ -447,11 +437,6 @@ class LabelNoiseModel:
         -------
         DataFrame
             One row per class, with the columns ``share``, ``lower`` and ``upper``.
-
-        Raises
-        ------
-        ValueError
-            If no sample is verified, or if verified samples were stratified.
         """
         check_level(level)
         if proba is None and y_noisy is not None:
@@ -471,17 +456,12 @@ class LabelNoiseModel:
             Confidence level of the interval.
         of : {"classifier", "labels"}, default="classifier"
             "classifier": the class with the highest calibrated probability. "labels": the noisy label (of
-            several sources, the most frequent label).
+            several sources, the most frequent label), which some verified samples must have.
 
         Returns
         -------
         Interval
             A tuple ``(estimate, lower, upper)``.
-
-        Raises
-        ------
-        ValueError
-            As in `class_shares`; with ``of="labels"``, also if no verified sample has a noisy label.
         """
         check_level(level)
         if of not in ("classifier", "labels"):
@@ -496,7 +476,8 @@ class LabelNoiseModel:
 
         Half of each probability is uniform. The other half is proportional to a posterior standard deviation: of the
         sample's class (for T and shares), or of the correctness of its prediction (for accuracy). In the next `fit`,
-        pass ``probability`` as the `verified_probability` of these samples.
+        pass ``probability`` as the `verified_probability` of these samples. All samples must have out-of-fold
+        probabilities (not with ``EMTransitionClassifier(cv=None)``), and verified samples must not be stratified.
 
         Parameters
         ----------
@@ -514,12 +495,6 @@ class LabelNoiseModel:
             Columns ``position`` in the samples of `fit` (of a data frame: ``X.iloc[position]``), and ``probability`` of
             the draw, relative to a random draw (``n / n_not_verified``). It is at least 0.5, unless all more probable
             samples are drawn with certainty.
-
-        Raises
-        ------
-        ValueError
-            If fewer than n samples are not verified, if verified samples were stratified, if T was given, or if only
-            some samples have out-of-fold probabilities (``EMTransitionClassifier(cv=None)``).
         """
         return suggest_rows(self, n, target, random_state)
 
@@ -540,11 +515,6 @@ class LabelNoiseModel:
         Plan
             With `table`, `n_rows` and `words` (also by ``str``). ``n_to_verify`` is the number of verified pairs per
             true class (for T), or of samples drawn by `suggest_rows`.
-
-        Raises
-        ------
-        ValueError
-            As in `class_shares` and `suggest_rows`, for shares and accuracy.
         """
         return plan(self, target, width, level)
 
@@ -704,10 +674,15 @@ class LabelNoiseModel:
         return None if of is None else self._by_source(of._replace(codes=of.at(rows)))
 
     def label_likelihood(self, rows: NDArray[np.integer]) -> NDArray | None:
-        """Probability of the labels of noisy samples at `rows` of `fit` given each true class, unless T gives it.
+        """Probability of the labels of noisy samples of `fit` given each true class; None if T alone gives it.
 
         For several sources, it is that of all labels. If a posterior is fitted to verified pairs, it is this posterior:
         a network then maximises the probability that a label drawn from it agrees with one drawn from the posterior.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+            Positions of the samples in `fit`.
         """
         of = self.held_out_
         if of.sources is not None:
@@ -745,9 +720,3 @@ class LabelNoiseModel:
         if calibrate and (self.calibration_ is not None or self.anchors_ is not None):
             return self.calibrate(proba)
         return checked_probabilities(in_class_order(proba, self.classes_, rows=False), len(self.classes_))
-
-    def _check_parameters(self) -> None:
-        if self.meta_sampling not in ("random", "stratified"):
-            raise ValueError(f"meta_sampling={self.meta_sampling!r}; pass 'random' or 'stratified'.")
-        if self.proba_of not in (None, "true", "noisy"):
-            raise ValueError(f"proba_of={self.proba_of!r}; pass 'true' or 'noisy', or None with verified samples.")

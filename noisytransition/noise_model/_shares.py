@@ -253,7 +253,7 @@ class Population:
             raise ValueError("no verified sample has a noisy label. Keep the noisy labels of verified samples.")
         return known
 
-    def shares_of_batch(self, proba: ArrayLike, y_noisy: Any) -> Estimate:
+    def shares_of_batch(self, proba: ArrayLike, y_noisy: ArrayLike | None) -> Estimate:
         """Estimate class shares of another batch.
 
         The shares solve a linear system: mean scores of the classes, weighted by the shares, equal the mean score of
