@@ -161,6 +161,8 @@ class NoiseModelMixin:
     ) -> NoiseReport:
         """Create a report on the label noise with text, plots and tables, for notebooks or as HTML.
 
+        See :doc:`/noise_report` for an example.
+
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
@@ -181,20 +183,6 @@ class NoiseModelMixin:
         -------
         NoiseReport
             Report with `save`, `to_html`, `words` and `facts`.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from sklearn.datasets import load_iris
-        >>> from noisytransition import GLCClassifier
-        >>> X, y = load_iris(return_X_y=True)
-        >>> X, y_noisy = X / 10, np.where(np.arange(150) % 5 == 0, 2, y)
-        >>> clf = GLCClassifier(transition_init="count", max_epochs=5, random_state=0)
-        >>> clf = clf.fit(X, y_noisy, y_verified=np.where(np.arange(150) % 3 == 0, y, -1))  # -1: not verified
-        >>> print(clf.noise_report(X, y_noisy))
-        About 17 % of the labels are wrong.
-        The most probable flip: 24 % of the samples of class 0 are labelled 2.
-        ...
         """
         proba_meta = None if X_meta is None else self.predict_proba(X_meta)
         if options.get("display_rows") is None:  # rows that can be indexed

@@ -99,9 +99,10 @@ def _one_dimensional(y: Any, n: int, name: str) -> Any:
         given = column_or_1d(given, warn=True)
         y = given
     if len(given) != n:
-        cut = "; cross-validation only splits arguments as long as X" if name in ("y_verified", "y_meta_noisy") else ""
-        found = f"{name} has {len(given)} labels for {n} samples (inconsistent numbers of samples)"
-        raise ValueError(f"{found}. Pass one each{cut}.")
+        raise ValueError(
+            f"{name} has {len(given)} labels for {n} samples (inconsistent numbers of samples). Pass one each; "
+            "cross-validation only splits arguments as long as X."
+        )
     return y if isinstance(y, list | tuple) else given
 
 
@@ -250,11 +251,6 @@ def _wide_form(y: Any, names: list[Any], name: str) -> SourceLabels:
     columns = {title: read_column(y[column], n, title) for column, title in titles.items()}
     labels, of_columns = encoded(columns)
     codes = np.column_stack([*of_columns.values()])
-    if labels.dtype.kind == "f" and (labels != np.round(labels)).any():
-        raise ValueError(
-            f"{name} has columns of numbers such as {labels[labels != np.round(labels)][0]:g}, which are no labels. "
-            f"Convert probabilities or one-hot labels by {name}.idxmax(axis=1)."
-        )
     # -1 is missing, as in Snorkel; -1 and 1 without other labels are two classes
     if labels.dtype.kind in "if" and len(labels) and labels[0] == -1 and labels.tolist() not in ([-1], [-1, 1]):
         if labels.tolist() == [-1, 0, 1]:

@@ -112,10 +112,8 @@ def _weighted(labels: "_Labels", true: NDArray[np.intp]) -> tuple[NDArray, NDArr
     matrices, posterior = labels.independent(true)
     weights = np.ones(len(matrices))
     folds = list(_folds(labels.codes, true))
-    if len(folds) < N_FOLDS:
-        return matrices, weights, posterior
     pools = [labels.pool(rows, labels.independent(known)[0], true) for rows, known in folds]
-    precision = _select_precision(pools)
+    precision = _select_precision(pools) if pools else None
     if precision is None:
         return matrices, weights, posterior
     weights = _merged(pools).best_weights(precision)

@@ -70,12 +70,9 @@ def prediction_powered(
     `predicted` of shape (n, k) has predictions f of k quantities, such as class probabilities, for samples that are not
     verified; `of_verified` and `true` of shape (m, k) have out-of-fold predictions and true values of verified samples.
     These are drawn from `strata`, pairs of masks of shapes (n,) and (m,), by default one; or with probabilities whose
-    inverses are `weights` of shape (m,), up to a factor.
-
-    References
-    ----------
-    Angelopoulos, Bates, Fannjiang, Jordan, Zrnic, "Prediction-Powered Inference", Science 2023. Angelopoulos, Duchi,
-    Zrnic, "PPI++", 2023 (lambda). Zrnic, Candès, "Active Statistical Inference", 2024 (weights).
+    inverses are `weights` of shape (m,), up to a factor. See Angelopoulos et al., "Prediction-Powered Inference",
+    2023; Angelopoulos, Duchi, Zrnic, "PPI++", 2023 (lambda); Zrnic, Candès, "Active Statistical Inference", 2024
+    (weights).
     """
     m = len(true)
     parts = _stratified(predicted, of_verified, true, strata, weights)
@@ -95,7 +92,7 @@ def prediction_powered(
 
 
 class _Stratum(NamedTuple):
-    """A stratum of the population, and its share of the population."""
+    """A stratum, and its share of the population."""
 
     share: float
     predicted: NDArray  # of all its samples; other arrays of its verified samples

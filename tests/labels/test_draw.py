@@ -218,7 +218,7 @@ def test_missing_probabilities_and_ones_are_a_random_draw():
         found = LabelNoiseModel().fit(proba, noisy, y_verified=verified, verified_probability=same)
         assert (found.transition_matrix_ == plain.transition_matrix_).all()
         assert found.held_out_.drawn is None
-        assert found.class_shares().equals(plain.class_shares())
+    assert found.class_shares().equals(plain.class_shares())  # follow from the matrix and the draw
 
 
 @pytest.mark.parametrize("bad", [[0.5], 0.5, "half", np.zeros(1500), -np.ones(1500), np.full(1500, np.inf)])

@@ -152,7 +152,7 @@ def renamed(*names):
         (TABLE.assign(a=None, b=None), {}, "missing labels for 3"),
         (TABLE.assign(c=list("xyxyxy")), {}, "several kinds"),
         (TABLE.assign(c=[100, 101, 102, 103, 104, 105]), {}, "column 'c'"),
-        (TABLE.assign(c=[0.5, 0.1, 0.2, 0.7, 0.9, 1.0]), {}, "idxmax"),
+        (TABLE.assign(c=[0.5, 0.1, 0.2, 0.7, 0.9, 1.0]), {}, "Unknown label type"),
         (TABLE.assign(verified=list("abc") + [None] * 3), {}, "same classes"),
         (TABLE.assign(verified=TABLE["a"]), {}, "all samples are verified"),
         (TABLE.assign(verified=None), {}, "no sample is verified"),

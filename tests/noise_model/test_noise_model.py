@@ -687,7 +687,7 @@ def test_a_class_without_probability_or_verified_sample_is_named():
 
 HONEST = {
     "logistic": make_pipeline(StandardScaler(), LogisticRegression(max_iter=200)),
-    "forest": RandomForestClassifier(60, random_state=0),
+    "forest": RandomForestClassifier(30, random_state=0),
     "neighbours": KNeighborsClassifier(10),
     "bayes": GaussianNB(var_smoothing=1e-2),
 }
