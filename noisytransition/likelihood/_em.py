@@ -178,14 +178,20 @@ def em_transition_matrix(
     c = proba.shape[1]
     if c < 2 or not proba.size:
         raise ValueError(f"proba has shape {proba.shape}; pass at least one row and two columns.")
-    labels = check_label_indices(y_noisy, c, proba.shape[0], "y_noisy")
-    pairs = check_counts(np.zeros((c, c)) if counts is None else counts, c)
     check_prior(prior, c)
-    clean = _check_clean(proba_meta, y_meta, c)
-    T = np.full((c, c), 1 / c) if init is None else check_transition_matrix(init, c, "init")
     _check_finite(meta_weight=meta_weight, tol=tol)
-    max_iter = check_count(max_iter, 1, "max_iter")
-    found = first_maximum(proba, labels, *clean, T, prior, pairs, meta_weight, max_iter=max_iter, tol=tol).finish()
+    T = np.full((c, c), 1 / c) if init is None else check_transition_matrix(init, c, "init")
+    found = first_maximum(
+        proba,
+        check_label_indices(y_noisy, c, proba.shape[0], "y_noisy"),
+        *_check_clean(proba_meta, y_meta, c),
+        T,
+        prior,
+        check_counts(np.zeros((c, c)) if counts is None else counts, c),
+        meta_weight,
+        max_iter=check_count(max_iter, 1, "max_iter"),
+        tol=tol,
+    ).finish()
     return found if full_output else found.transition_matrix
 
 
