@@ -120,7 +120,7 @@ def _train_without(
     With `fine_tuning`, also return the posteriors of its clean samples after fine-tuning, or None if this diverges.
     """
     noisy = run.noisy.take(np.delete(np.arange(len(run.noisy)), fold[0]))
-    clean = run.clean.take(np.delete(np.arange(len(run.clean)), fold[1]))
+    clean = run.clean.take(np.delete(np.arange(run.n_clean), fold[1]))
     clean_of_fold = run.clean.take(fold[1])
     posteriors = HeldOutPosteriors([run.noisy.take(fold[0]), clean_of_fold], epochs)
     update = _count_update(run, len(noisy))
@@ -151,7 +151,7 @@ def _held_out(run: Run, noisy: list[NDArray], clean: list[NDArray], epochs: list
         candidates.append(Candidate(n, _in_order(of_noisy, noisy), _in_order(of_clean, clean)))
     kept_noisy = _in_order(noisy, noisy)
     kept_clean = _in_order(clean, clean)
-    noisy_of_clean = run.clean.columns.get("noisy_label", np.full(len(run.clean), -1))
+    noisy_of_clean = run.clean.columns.get("noisy_label", np.full(run.n_clean, -1))
     is_pair = noisy_of_clean >= 0
     return HeldOut(
         candidates=candidates,

@@ -68,6 +68,7 @@ class Run:
 
     def __post_init__(self) -> None:
         self.params = params_of_fit(self.params, self.noisy, len(self.classes))
+        self.n_clean = len(self.clean)
 
     def save_in(self, path: str | PathLike, fingerprint: dict[str, str]) -> None:
         """Save the fit in a folder, and resume if the folder has a state of the same fit."""

@@ -95,7 +95,7 @@ def _check_start(run: Run, init: str | ArrayLike) -> None:
             f"transition_init={init!r} is not valid. Use one of {list(_STARTS)}, or an array of shape (n_classes, "
             "n_classes) with rows that sum to 1."
         )
-    if init.startswith("gold") and not len(run.clean):
+    if init.startswith("gold") and not run.n_clean:
         raise ValueError(f"transition_init={init!r} needs clean data. Pass y_verified, or meta=(X_meta, y_meta).")
     if init == "count" and "noisy_label" not in run.clean.columns:
         raise ValueError(

@@ -180,7 +180,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         weight = self._clean_weight(run)
         loss = partial(GoldCorrectionLoss, start, weight)
         # a fine-tuned network would forget a class without clean samples
-        fine_tuning = self.fine_tune and len(run.clean) >= _LEAST_CLEAN_ROWS and not classes_without_clean_rows(run)
+        fine_tuning = self.fine_tune and run.n_clean >= _LEAST_CLEAN_ROWS and not classes_without_clean_rows(run)
         held_out, fine_tuned = cross_fit(run, loss, cv=self.cv, n_jobs=self.n_jobs, fine_tuning=fine_tuning)
         model = self._fit_noise_model(run, held_out, start)
         counts = np.maximum(model.transition_counts_ - held_out.scaled_pairs, 0)  # without the verified samples
@@ -199,7 +199,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         if epochs is None:
             epochs = ceil(run.params["max_epochs"] * _WARM_UP)
         init = self.transition_init
-        if isinstance(init, str) and init == "gold-shrunk" and not len(run.clean):
+        if isinstance(init, str) and init == "gold-shrunk" and not run.n_clean:
             return start_of_transition(run, "anchor", epochs, percentile="auto")
         return start_of_transition(run, init, epochs)
 
@@ -207,7 +207,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         """Weight of a clean sample in the training, relative to a noisy one."""
         if self.meta_weight != "auto":
             return self.meta_weight
-        n_clean = max(len(run.clean), 1)
+        n_clean = max(run.n_clean, 1)
         most = min(len(run.noisy), _MOST_OF_CLASS * len(run.classes), LARGEST_WEIGHT * n_clean)
         return max(most / n_clean, 1.0) ** 0.5
 
