@@ -48,10 +48,9 @@ def read_column(y: Any, n: int, name: str, *, minus_one_is_missing: bool = False
         return Column(np.zeros(n, dtype=bool), np.zeros(0, dtype=np.intp))
     column = _one_dimensional(y, n, name)
     is_list = isinstance(column, list | tuple)  # numpy would convert mixed values
-    known = np.ones(n, dtype=bool)
     if is_list or column.dtype.kind == "O":
         known = np.array([not _is_missing(label) for label in column], dtype=bool)
-    elif column.dtype.kind in "fmM":
+    else:
         known = column == column  # NaN does not equal itself
     labels = _listed([column[i] for i in np.flatnonzero(known)]) if is_list else column[known]
     labels = of_one_type(labels)

@@ -39,8 +39,7 @@ def weights_of_labels(of_verified: NDArray, of_all: NDArray) -> NDArray[np.float
     has a Dirichlet prior ``K s``. The weight is s_j divided by its posterior mean ``(n_j + K s_j) / (n + K)``: near 1
     for labels with few samples, and 1 for all labels if the counts differ no more than those of a draw at random.
     K is estimated by moments: the chi-squared statistic has the mean ``(c - 1) (n + K) / (1 + K)``. See Holt, Smith,
-    "Post Stratification", 1979; Gelman, Little, "Poststratification into Many Categories Using Hierarchical Logistic
-    Regression", 1997.
+    1979, and Gelman, Little, "Poststratification into Many Categories Using Hierarchical Logistic Regression", 1997.
     """
     n = of_verified.sum()
     shares = of_all / max(of_all.sum(), 1)

@@ -218,7 +218,7 @@ def test_errors_before_training(data):
             clf.fit(X, table.apply(lambda column: column.where(table.index != 1)))
         with refused("only the column"):
             clf.fit(X, table[["verified"]])
-        with refused("for 900 labels"):
+        with refused("sources has 1 labels for 900 samples"):
             clf.fit(X, table["careful"].fillna("ant"), y_verified=table["verified"], sources=["Ann"])
 
 
