@@ -96,29 +96,21 @@ class Run:
         ----------
         stage : str
             Name of the training in `histories` and in a saved state.
-        rows : Rows, optional
-            Training samples. Default: the noisy samples.
-        params : dict, optional
-            Parameters that replace `Run.params`.
+        rows, params : optional
+            Training samples, by default the noisy ones, and parameters that replace `Run.params`.
         loss : nn.Module, or callable that returns one, default=nn.CrossEntropyLoss
             Criterion. Pass a loss with random initial values as a callable, so that the seed determines them.
-        update : Update, optional
-            Update of the loss parameters. Default: they are fixed.
-        select : Selection, optional
-            Selection of an epoch or T. Default: the last epoch, or the selection of the user's callbacks.
+        update, select : optional
+            Update of the loss parameters, and selection of an epoch or T. Default: none, and the last epoch.
         validation_fraction : float, default=0.0
             Fraction of the samples held out for the selection. The user's `train_split` replaces it.
         module : nn.Module, optional
-            Trained module to continue from. Default: the user's module, with the same initial weights in each stage.
+            Trained module to continue from. Default: the user's, with the same initial weights in each stage.
         net : class, default=NoisyLabelNet
         callbacks : sequence of (str, Callback)
             Callbacks of the method, called after the user's callbacks.
         **net_params
             Parameters that replace the classifier's. ``optimizer`` also removes the user's ``optimizer__...``.
-
-        Returns
-        -------
-        NoisyLabelNet
         """
         rows = self.noisy if rows is None else rows
         params = self.params if params is None else params

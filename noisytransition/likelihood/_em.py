@@ -59,15 +59,6 @@ class EMResult(NamedTuple):
         Whether the maximisation ended before `max_iter` steps. With calibration it always ends after 500.
     n_iter : int
         Steps of the last maximisation.
-
-    Examples
-    --------
-    >>> from noisytransition.likelihood import em_transition_matrix
-    >>> proba = [[0.9, 0.1]] * 50 + [[0.1, 0.9]] * 50
-    >>> found = em_transition_matrix(proba, [0] * 40 + [1] * 60, prior=None, full_output=True)
-    >>> found.counts.round(1)  # expected samples of each true class and noisy label
-    array([[40. ,  6.2],
-           [ 0. , 53.8]])
     """
 
     transition_matrix: NDArray[np.float64]
