@@ -36,17 +36,6 @@ class ComparisonData(NamedTuple):
         Class names, in sorted order of the labels.
     rows, rows_meta : array-like of int, optional
         Indices of `X` and `X_meta` in the original data, e.g. to select precomputed features.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from noisytransition import ComparisonData
-    >>> X, y = np.arange(20.0)[:, None], np.arange(20) // 10
-    >>> y_noisy = np.where(X[:, 0] == 3, 1, y)
-    >>> clean, test, noisy = (np.isin(np.arange(20) % 5, part) for part in ([0], [1], [2, 3, 4]))
-    >>> data = ComparisonData(X[noisy], y_noisy[noisy], X[clean], y[clean], X[test], y[test], y_true=y[noisy])
-    >>> data.y.tolist(), data.y_meta.tolist(), data.y_test.tolist()
-    ([0, 1, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1], [0, 0, 1, 1], [0, 0, 1, 1])
     """
 
     X: Any

@@ -29,7 +29,7 @@ _N_CANDIDATES = 8
 # selecting one of seven numbers of epochs was no better on the design half of the zoo
 _FINE_TUNING_EPOCHS = 50
 # running counts of T average over about a quarter of an epoch and at least four batches
-_AVERAGED_EPOCHS, _HIGHEST_RATE = 0.25, 0.25
+_AVERAGED = 0.25
 # fraction of the training before the first update of T, while the network knows little about the classes
 _BURN_IN = 0.1
 
@@ -136,7 +136,7 @@ def _count_update(run: Run, n_noisy: int) -> PosteriorCounts:
     """Update of T by running counts, which begins and averages after fractions of the steps on the noisy samples."""
     size = run.params["batch_size"]
     size = size if 0 < size < n_noisy else n_noisy
-    rate = min(size / (_AVERAGED_EPOCHS * n_noisy), _HIGHEST_RATE)
+    rate = min(size / (_AVERAGED * n_noisy), _AVERAGED)
     return PosteriorCounts(rate, burn_in=int(_BURN_IN * run.params["max_epochs"] * n_noisy / size))
 
 

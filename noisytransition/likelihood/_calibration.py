@@ -33,9 +33,8 @@ _MAX_LOG_SCALE = 10.0
 # examples/benchmarks/cv_none.py), error of T after 200, 500, 850 iterations (the last) 0.103, 0.110, 0.116
 MOST_ITER = 500
 # Iterations of the first maximisation, which compares candidates. If it needs more, later ones rescale the logits of T:
-# the likelihood is nearly flat along logits of small entries, which would take most steps. Not from the start: with an
-# under-trained network there are other maxima, with a wrong T ("digits, pair 0.4, under-trained" of
-# examples/benchmarks/zoo). After 60, T is as good there, but worse in large problems with one T (many_seeds.py)
+# the likelihood is nearly flat along logits of small entries. Not from the start: an under-trained network has other
+# maxima, with a wrong T. After 60, T is worse in large problems with one T (examples/paper/many_seeds.py)
 MAX_ITER_FIRST = 100
 # added to the curvature of the mean loss along a logit of T, since an entry may have no samples
 _LEAST_CURVATURE = 1e-4
@@ -43,8 +42,7 @@ _LEAST_CURVATURE = 1e-4
 # 500 iterations 0.819, 0.819, 0.859
 _MAX_ITER_MANY_CLASSES = 40
 # with more classes, iterations are slow: 20 of a later maximisation, with rescaled logits of T, give the same error of
-# T as 40 without (150 to 400 classes, five kinds of noise, 1 and 5 clean samples per class; 10 do not). With 1,000 they
-# do for pair and symmetric noise; with three flips per class, a shrunk T is selected in two of three seeds (0.57, 0.43)
+# T as 40 without (150 to 400 classes, five kinds of noise, 1 and 5 clean samples per class; 10 do not)
 SLOW_CLASSES = 100
 _MAX_ITER_AGAIN = 20
 #: resolution of single precision: a network's smaller probabilities are indistinguishable from 0

@@ -22,21 +22,6 @@ class LookAhead(NamedTuple):
         Clean loss after the virtual step, a scalar.
     method : str
         Differentiation method that was used.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from torch.nn import functional as F
-    >>> from noisytransition.meta_gradient import look_ahead
-    >>> module = torch.nn.Linear(1, 2, bias=False)
-    >>> _ = torch.nn.init.constant_(module.weight, 0.0)
-    >>> x, y = torch.tensor([[-1.0], [1.0]]), torch.tensor([0, 1])
-    >>> ahead = look_ahead(module, x, lambda z: (z.softmax(1) - F.one_hot(y)) / len(y), (x, y), {"weight": 1.0})
-    >>> print(f"{F.cross_entropy(ahead.logits, y):.2f} now, {ahead.meta_loss:.2f} after a step")
-    0.69 now, 0.31 after a step
-    >>> ahead.tangent.round(decimals=2)  # change of the logits by a step along the clean gradient
-    tensor([[-0.2700,  0.2700],
-            [ 0.2700, -0.2700]])
     """
 
     logits: Tensor

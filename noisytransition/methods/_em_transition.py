@@ -35,10 +35,8 @@ from ..transition._estimation import normalise_rows
 # examples/benchmarks/zoo, error of T 0.159 and 0.174, accuracy 0.802 and 0.799)
 _WARM_UP = 0.25
 # The weight of a clean sample is the root of n_samples / n_meta, which counts at most this number of noisy samples of
-# each class. On the zoo's design half (three seeds), accuracy and error of T change by +0.3 +- 0.2 points and +0.004 +-
-# 0.005 compared with the fourth root of n_samples / n_meta, which was better than weight 1. The ratio itself, with 100
-# instead of 200, is better still there (+0.8 +- 0.3, -0.005 +- 0.004), but overfits ten clean samples of a class in
-# short trainings (scikit-learn's digits, three kinds of noise: 2 to 3 points lower)
+# each class. On the zoo's design half (three seeds), accuracy changes by +0.3 +- 0.2 points compared with the fourth
+# root. The ratio itself, with 100, is better still there (+0.8 +- 0.3), but overfits ten clean samples of a class
 _MOST_OF_CLASS = 200
 # with fewer clean samples, each of the three folds would compare networks on one sample
 _LEAST_CLEAN_ROWS = 6

@@ -10,12 +10,7 @@ from torch import Tensor, nn
 
 
 class Standardise(nn.Flatten):
-    """Flatten samples, subtract a mean from each column and divide by a scale; both are fixed.
-
-    Parameters
-    ----------
-    mean, scale : array-like of shape (n_columns,)
-    """
+    """Flatten samples, subtract a mean from each column and divide by a scale; both are fixed."""
 
     def __init__(self, mean: ArrayLike, scale: ArrayLike) -> None:
         super().__init__()
