@@ -68,7 +68,7 @@ def picture():
         for at, value, above in zip(x, mean, std, strict=True):
             right.text(at, value + above + 0.8, f"{value:.0f}", ha="center")
     right.set_xticks(range(len(DATA)), ["\n".join(name.split(", ")[:2]) for name in DATA])
-    right.set(xlim=(-0.5, len(DATA) - 0.4), ylim=(43, 91), title="Test accuracy, %")
+    right.set(xlim=(-0.5, len(DATA) - 0.4), ylim=(43, 94), title="Test accuracy, %")
     right.spines[["top", "right"]].set_visible(False)
     right.legend(loc="lower left", frameon=False)
     figure.savefig(ROOT / "docs" / "front_page.png", dpi=160)
