@@ -101,7 +101,9 @@ def _lr(params: dict[str, Any], noisy: Rows) -> float:
     with torch.random.fork_rng(devices=[]):
         module = params["module"] if isinstance(params["module"], nn.Module) else params["module"](**own)
     matrices = [weight for weight in module.parameters() if weight.requires_grad and weight.ndim > 1]
-    return (_LR_OF_LINEAR if len(matrices) == 1 else _LR) * min(1.0, _WIDTH / _width(module, noisy))
+    is_linear = len(matrices) == 1
+    lr = _LR_OF_LINEAR if is_linear else _LR
+    return lr * min(1.0, _WIDTH / _width(module, noisy)) if is_linear or isinstance(module, MLP) else lr
 
 
 def _width(module: nn.Module, noisy: Rows) -> float:

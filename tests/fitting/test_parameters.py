@@ -33,7 +33,7 @@ def test_columns_that_are_mostly_0_count_by_their_values():
     assert rate("linear", X) == rate("linear", sparse.csr_array(X)) == 0.005
 
 
-def test_the_rate_of_a_module_depends_on_the_values_that_its_first_layer_takes():
+def test_the_rate_of_a_linear_module_depends_on_the_values_that_it_takes():
     X = table(200)
     assert rate(nn.Linear(200, 3), X) == pytest.approx(rate("linear", X), rel=0.05)
     assert rate(nn.Linear(200, 3), 10 * X) == pytest.approx(rate(nn.Linear(200, 3), X) / 10, rel=1e-5)
@@ -41,6 +41,10 @@ def test_the_rate_of_a_module_depends_on_the_values_that_its_first_layer_takes()
     of_images = nn.Sequential(nn.Conv2d(2, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(256, 3))
     assert rate(of_images, images) == 0.001
     assert rate(nn.Sequential(nn.Flatten(), nn.Linear(200, 3)), images) == rate(nn.Linear(200, 3), X)
+
+
+def test_the_rate_of_a_deeper_module_is_that_of_adam():
+    assert rate(nn.Sequential(nn.Linear(200, 8), nn.ReLU(), nn.Linear(8, 3)), table(200)) == 0.001
 
 
 def test_other_rates_are_as_given():
