@@ -39,9 +39,8 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         and scale features, unless they are of the order of 1.
     lr : float or "auto", default="auto"
         Learning rate of the network. "auto": 0.1 for SGD; otherwise 0.005 for a network with a single trainable weight
-        matrix, 0.001 for other networks. For the former and for built-in networks, it is less for wide samples: if the
-        absolute values of their inputs sum to S > 40 on average, 40 / S times as much (Yang and Hu, "Tensor Programs
-        IV", 2021).
+        matrix, 0.001 for other networks. Linear and built-in networks have 40 / S times as much if the absolute values
+        of their inputs sum to S > 40 on average (Yang and Hu, "Tensor Programs IV", 2021).
     max_epochs : int or "auto", default="auto"
         Epochs of each training, except warm-ups and fine-tunings with their own parameter. "auto": 30, or more to reach
         500 steps on the noisy samples.

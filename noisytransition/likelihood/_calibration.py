@@ -29,8 +29,7 @@ _SMALLEST_VARIANCE = 1e-6
 _HIGHEST_FLOOR = 0.05
 # upper bound of the map's log-scale: exp overflows where the line search may go
 _MAX_LOG_SCALE = 10.0
-#: more iterations hardly increase the likelihood, and T does not improve: 10,000 images of CIFAR-10 (seed 0 of
-# examples/benchmarks/cv_none.py), error of T after 200, 500, 850 iterations (the last) 0.103, 0.110, 0.116
+#: more iterations hardly increase the likelihood, and T does not improve (examples/benchmarks/cv_none.py)
 MOST_ITER = 500
 # Iterations of the first maximisation, which compares candidates. If it needs more, later ones rescale the logits of T:
 # the likelihood is nearly flat along logits of small entries. Not from the start: an under-trained network has other
