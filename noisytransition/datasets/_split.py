@@ -36,6 +36,12 @@ class ComparisonData(NamedTuple):
         Class names, in sorted order of the labels.
     rows, rows_meta : array-like of int, optional
         Indices of `X` and `X_meta` in the original data, e.g. to select precomputed features.
+
+    Examples
+    --------
+    >>> from noisytransition import ComparisonData
+    >>> ComparisonData([[0.0], [1.0], [2.0]], [0, 1, 1], [[0.5]], [0], [[1.5]], [1]).y_meta
+    [0]
     """
 
     X: Any

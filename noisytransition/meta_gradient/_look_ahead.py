@@ -22,6 +22,14 @@ class LookAhead(NamedTuple):
         Clean loss after the virtual step, a scalar.
     method : str
         Differentiation method that was used.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from noisytransition.meta_gradient import look_ahead
+    >>> x, y = torch.tensor([[-1.0], [1.0]]), torch.tensor([0, 1])
+    >>> look_ahead(torch.nn.Linear(1, 2), x, lambda z: z.softmax(1) / 2, (x, y), {"weight": 1.0}).logits.shape
+    torch.Size([2, 2])
     """
 
     logits: Tensor
