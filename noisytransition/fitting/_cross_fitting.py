@@ -1,6 +1,6 @@
 """Joint training of network and T on noisy and clean samples, and out-of-fold posteriors."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Sized
 from contextlib import suppress
 from functools import partial
 from math import ceil
@@ -193,3 +193,10 @@ def fold_of_rows(y: NDArray, n: int, random: np.random.Generator) -> NDArray[np.
 def n_folds(cv: int | None) -> tuple[int, int]:
     """Numbers of folds of noisy and clean samples; without `cv`, one of them is held out."""
     return (cv, cv) if cv else _SPLIT
+
+
+def check_folds(cv: int | None, noisy: Sized, clean: Sized) -> None:
+    """Raise if samples are fewer than folds; there may be no clean samples."""
+    for of, least, kind in zip((noisy, clean), n_folds(cv), ("noisy", "clean"), strict=True):
+        if len(of) < least and (len(of) or kind == "noisy"):
+            raise ValueError(f"cv={cv} needs at least {least} {kind} samples, got {len(of)}. Pass more or lower cv.")

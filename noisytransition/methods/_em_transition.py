@@ -15,7 +15,7 @@ from ..base._classifier import NoisyLabelClassifier
 from ..base._noise_model_mixin import NoiseModelMixin
 from ..data._read import DRAWS
 from ..fitting._checks import CONSTRAINTS, NUMBER
-from ..fitting._cross_fitting import cross_fit, fine_tune, n_folds, train_on_both
+from ..fitting._cross_fitting import check_folds, cross_fit, fine_tune, train_on_both
 from ..fitting._parameters import Module
 from ..fitting._run import Run
 from ..fitting._starts import classes_without_clean_rows, start_of_transition
@@ -260,9 +260,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     # ---- checks
     def _check_data(self, run: Run) -> None:
         check_prior(self.transition_prior, len(run.classes), "transition_prior")
-        for rows, least, kind in zip((run.noisy, run.clean), n_folds(self.cv), ("noisy", "clean"), strict=True):
-            if len(rows) < least and (len(rows) or kind == "noisy"):
-                raise ValueError(f"cv={self.cv} needs at least {least} {kind} samples, got {len(rows)}. Pass more.")
+        check_folds(self.cv, run.noisy, run.clean)
         if self.meta_sampling == "random":
             return
         if own := sorted(name for name in DRAWS if name in self._net_params):

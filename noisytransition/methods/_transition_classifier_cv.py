@@ -20,12 +20,12 @@ from ..base._classifier import NoisyLabelClassifier
 from ..base._noise_model_mixin import NoiseModelMixin
 from ..data._read import separate_samples
 from ..fitting._checks import CONSTRAINTS
-from ..fitting._cross_fitting import fold_of_rows
+from ..fitting._cross_fitting import check_folds, fold_of_rows
 from ..labels._pandas import in_class_order, warn_of_order
 from ..labels._read import Labels, SeparateLabels, labels_of_fit
 from ..likelihood._calibration import Calibration
 from ..likelihood._diagnostics import warn_of_reasons, worse_than_labels
-from ..likelihood._fit import fit_noise, left_out_of_clean, shrunk_gold_start
+from ..likelihood._fit import NoiseFit, fit_noise, left_out_of_clean, shrunk_gold_start
 from ..likelihood._held_out import Candidate, HeldOut, denoised, held_out_of
 from ..likelihood._shrinkage import Prior, check_prior
 from ..noise_model._model import LabelNoiseModel
@@ -182,7 +182,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
             raise ValueError(f"{name} has no predict_proba. Wrap it, for example in CalibratedClassifierCV.")
         X_meta, y_meta = separate_samples(meta, X_meta, y_meta, y_meta_noisy)
         rows = self._read(X, y, y_verified, (X_meta, y_meta, y_meta_noisy), sample_weight, sources)
-        self._keep(rows, self._rounds(rows))
+        self._keep(rows, *self._rounds(rows))
         warn_of_reasons(self.diagnostics_, stacklevel=3)
         return self
 
@@ -195,17 +195,18 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         check_prior(self.transition_prior, len(labels.classes), "transition_prior")
         if labels.weights is not None and _weight_name(self.estimator) is None:
             raise ValueError(f"{type(self.estimator).__name__} does not accept sample_weight. Call fit without it.")
-        for found, kind in (labels.noisy, "noisy"), (labels.clean, "clean"):
-            if len(found) < self.cv and (len(found) or kind == "noisy"):
-                raise ValueError(f"cv needs at least {self.cv} {kind} samples, got {len(found)}. Lower cv.")
+        check_folds(self.cv, labels.noisy, labels.clean)
         order = np.concatenate([np.flatnonzero(labels.is_noisy), np.flatnonzero(labels.is_clean)])
         weight = np.ones(len(order))
         if labels.weights is not None:
             weight[: len(labels.noisy)] = labels.weights
         return _Rows(_safe_indexing(*indexable(_stacked(X, X_meta)), order), labels, weight)
 
-    def _rounds(self, rows: _Rows) -> list[_Round]:
-        """Train on noisy, new and verified labels; without the last if the verified samples are too few for it."""
+    def _rounds(self, rows: _Rows) -> tuple[LabelNoiseModel, list[_Round]]:
+        """Train on noisy, new and verified labels; without the last if the verified samples are too few for it.
+
+        Also return the noise model of the first round, which gives the new labels.
+        """
         random = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
         labels = rows.labels
         folds = np.concatenate([fold_of_rows(of, self.cv, random) for of in (labels.noisy, labels.clean)])
@@ -214,12 +215,12 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         if not len(labels.clean):  # no calibration to the true label
             predicted, _ = denoised(predicted, len(labels.classes))
         first = self._round(predicted, labels.classes)
-        second = self._round(self._predicted(rows, folds, rows.relabelled(first.model)), labels.classes)
-        rounds = [first, second]
+        model = self._noise_model(first.fit, labels.classes)
+        rounds = [first, self._round(self._predicted(rows, folds, rows.relabelled(model)), labels.classes)]
         if len(set(labels.clean)) == len(labels.classes):  # else no loss of the classes that it never predicts
             with suppress(ValueError):  # such as of an estimator with folds
                 rounds.append(self._round(self._predicted(rows, folds, rows.verified), labels.classes))
-        return rounds
+        return model, rounds
 
     def _predicted(self, rows: _Rows, folds: NDArray[np.intp], target: _Target) -> HeldOut:
         """Train without each fold and predict it."""
@@ -230,29 +231,29 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         return held_out_of(Candidate(0, *np.split(proba, [len(rows.labels.noisy)])), rows.labels)
 
     def _round(self, held_out: HeldOut, classes: NDArray) -> _Round:
-        """Calibrate predictions by a noise model."""
+        """Calibrate predictions by a fit of the noise."""
         prior = in_class_order(self.transition_prior, classes)
         stratified = self.meta_sampling == "stratified"
         fit = fit_noise(held_out, shrunk_gold_start(held_out), prior, stratified=stratified)
-        of_clean = left_out_of_clean(fit)
-        losses = -finite_log(of_clean[np.arange(len(of_clean)), held_out.clean])
-        model = LabelNoiseModel(prior=self.transition_prior, meta_sampling=self.meta_sampling)
-        model.with_noise(fit, classes, len(classes))
-        loss = float(losses.mean()) if len(losses) else np.nan
-        return _Round(model, fit.calibrated(held_out.candidates[0].proba), of_clean, loss)
+        return _Round(fit, left_out_of_clean(fit))
 
-    def _keep(self, rows: _Rows, rounds: list[_Round]) -> None:
+    def _noise_model(self, fit: NoiseFit, classes: NDArray) -> LabelNoiseModel:
+        model = LabelNoiseModel(prior=self.transition_prior, meta_sampling=self.meta_sampling)
+        return model.with_noise(fit, classes, len(classes))
+
+    def _keep(self, rows: _Rows, model: LabelNoiseModel, rounds: list[_Round]) -> None:
         """Train on the labels of the best round, and set the fitted attributes."""
-        first, second, *alone = rounds
+        _, second, *alone = rounds
         best = min([second, *alone], key=lambda of: of.loss)
-        target = rows.relabelled(best.model) if best is second else rows.verified
-        self.estimator_ = _trained(self.estimator, rows, *target)
-        self.noise_model_ = first.model
+        fit = best.fit
         self.classes_ = rows.labels.classes
-        self.calibration_ = best.model.calibration_
+        target = rows.relabelled(self._noise_model(fit, self.classes_)) if best is second else rows.verified
+        self.estimator_ = _trained(self.estimator, rows, *target)
+        self.noise_model_ = model
+        self.calibration_ = fit.calibration
         self.round_losses_ = np.array([of.loss for of in rounds])
-        self.oof_proba_ = best.model.held_out_.in_order(best.of_noisy, best.of_clean)
-        self.diagnostics_ = self.noise_model_.diagnostics_
+        self.oof_proba_ = fit.held_out.in_order(fit.calibrated(fit.best.proba), best.of_clean)
+        self.diagnostics_ = model.diagnostics_
         self.diagnostics_ |= worse_than_labels(best.of_clean, rows.labels.clean, rows.labels.noisy_of_clean)
         for name in {"n_features_in_", "feature_names_in_"} & set(dir(self.estimator_)):
             setattr(self, name, getattr(self.estimator_, name))
@@ -302,12 +303,16 @@ class _Rows(NamedTuple):
 
 
 class _Round(NamedTuple):
-    """Noise model, calibrated out-of-fold probabilities and their loss."""
+    """Fit of the noise to predictions, and calibrated probabilities of clean samples without each of them."""
 
-    model: LabelNoiseModel
-    of_noisy: NDArray[np.float64]
+    fit: NoiseFit
     of_clean: NDArray[np.float64]
-    loss: float  # mean log-loss of clean samples
+
+    @property
+    def loss(self) -> float:
+        """Mean log-loss of clean samples; NaN without any."""
+        y = self.fit.held_out.clean
+        return float(-finite_log(self.of_clean[np.arange(len(y)), y]).mean()) if len(y) else np.nan
 
 
 def _stacked(X: Any, X_meta: Any) -> Any:
