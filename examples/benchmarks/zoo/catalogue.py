@@ -15,10 +15,35 @@ from sklearn.model_selection import train_test_split
 
 from noisytransition.transition import count_transition_matrix
 
-from . import bundled, folder, generated
+from . import bundled, folder, generated, texts
+from .labellers import (
+    LIBRARY_DESCRIPTIONS,
+    LIBRARY_WORDS,
+    PACKAGE_WORDS,
+    boosting,
+    columns,
+    labelled,
+    model_of_words,
+    nearest_description,
+    votes_of_words,
+)
 from .networks import NETWORKS, TOO_SHORT
-from .noise import answers, asymmetric, flips, hard_rows, in_a_part, neighbours, pair, rule, small_model, symmetric
-from .rows import Data
+from .noise import (
+    answers,
+    asymmetric,
+    flips,
+    hard_rows,
+    in_a_part,
+    neighbours,
+    pair,
+    people,
+    programs,
+    rule,
+    small_model,
+    symmetric,
+)
+from .rows import Data, by_words
+from .texts import by_embeddings
 
 
 class Problem(NamedTuple):
@@ -46,6 +71,11 @@ class Problem(NamedTuple):
     def meets_assumptions(self):
         """Whether one T holds for all samples, all classes have clean samples, and the network has enough epochs."""
         return self.kind == "class-conditional" and self.missing is None and self.network not in TOO_SHORT
+
+    @property
+    def package(self):
+        """Package that the samples need, or None."""
+        return getattr(self.rows, "package", None)
 
     @property
     def needs_folder(self):
@@ -84,6 +114,8 @@ CHURN = {(LEAVE, MAYBE): 0.31, (STAY, MAYBE): 0.23}
 IN_TWO_CITIES = {(LEAVE, MAYBE): 0.78, (STAY, MAYBE): 0.58}  # two fifths of the customers
 UNEQUAL = {(0, 1): 0.4, (1, 0): 0.1}
 G = generated
+VOTES = votes_of_words(LIBRARY_WORDS)
+NEAREST = nearest_description(LIBRARY_DESCRIPTIONS)
 
 PROBLEMS = [
     # ---- generated tables
@@ -193,6 +225,81 @@ PROBLEMS = [
     Problem("embeddings of ten classes, symmetric 0.5", G.embeddings(10, 1000), symmetric(0.5), "built-in linear", 10),
     Problem("MNIST images, symmetric 0.4", bundled.mnist_images, symmetric(0.4), "convolutions", 10),
     Problem("MNIST images, pair 0.3, linear", bundled.mnist_images, pair(0.3), "built-in linear", 10),
+    # ---- texts with labels of rules, of a language model, and of a model of words
+    Problem(
+        "library docstrings by embeddings, votes of words",
+        labelled(texts.library, VOTES, by_embeddings),
+        programs,
+        "default",
+        30,
+    ),
+    Problem(
+        "library docstrings by embeddings, nearest description",
+        labelled(texts.library, NEAREST, by_embeddings),
+        programs,
+        "built-in linear",
+        20,
+    ),
+    Problem(
+        "library docstrings by words, nearest description",
+        labelled(texts.library, NEAREST, by_words),
+        programs,
+        "default",
+        20,
+    ),
+    Problem(
+        "library docstrings by embeddings, labels of a model of words",
+        labelled(texts.library, model_of_words(20), by_embeddings),
+        programs,
+        "default",
+        10,
+    ),
+    Problem(
+        "docstrings of five packages by embeddings, votes of words",
+        labelled(texts.packages, votes_of_words(PACKAGE_WORDS), by_embeddings),
+        programs,
+        "default",
+        60,
+    ),
+    # ---- tables with labels of gradient boosting
+    Problem(
+        "affairs, labels of gradient boosting",
+        labelled(bundled.affairs, boosting(300), n=3300),
+        programs,
+        "default",
+        75,
+    ),
+    Problem(
+        "party, labels of gradient boosting that sees the vote",
+        labelled(bundled.party, boosting(150), columns(slice(8))),  # the last two columns are vote and log(population)
+        programs,
+        "built-in linear",
+        30,
+    ),
+    Problem(
+        "customers, labels of gradient boosting on three columns",
+        labelled(G.customers, boosting(200, slice(3)), n=4200),
+        programs,
+        "default",
+        50,
+    ),
+    Problem(
+        "MNIST, labels of gradient boosting",
+        labelled(bundled.mnist, boosting(300), n=2300),
+        programs,
+        "MLP 64-64",
+        20,
+    ),
+    # ---- several people
+    Problem("mixed table of four classes, three of seven people", G.mixed(4, n=2000), people(7, 3), "default", 25),
+    Problem("digits, one of five people", bundled.digits, people(5, 1), "default", 10),
+    Problem(
+        "docstrings of five packages by embeddings, one of seven people",
+        texts.embedded_packages,
+        people(7, 1),
+        "built-in linear",
+        40,
+    ),
     # ---- data sets in the folder --data
     Problem("LabelMe, a person's answer, linear", folder.labelme, answers, "linear", 10),
     Problem("LabelMe, a person's answer, memorising", folder.labelme, answers, "memorising", 20),
@@ -202,6 +309,22 @@ PROBLEMS = [
     Problem("350 sentences on global warming by words", folder.global_warming_words, answers, "default", 40),
     Problem("350 Hausa titles by words", folder.hausa_words, answers, "default", 15),
     Problem("LabelMe by 512 features, a person's answer", folder.labelme_features, answers, "default", 10),
+    Problem(
+        "1,600 sentences on global warming by embeddings",
+        folder.global_warming_embeddings,
+        programs,
+        "default",
+        50,
+    ),
+    Problem(
+        "350 sentences on global warming by embeddings",
+        folder.few_global_warming_embeddings,
+        programs,
+        "built-in linear",
+        25,
+    ),
+    Problem("Hausa titles by embeddings, labels of rules", folder.hausa_embeddings, programs, "default", 30),
+    Problem("LabelMe, majority of the answers", folder.labelme_majority, answers, "default", 12),
     Problem("CIFAR-10N worst labels", folder.cifar10n, answers, "MLP 64-64", 30),
     Problem("CIFAR-10N worst labels, linear", folder.cifar10n, answers, "linear", 10),
     Problem("CIFAR-10H, a person's label, Adam", folder.cifar10h, answers, "Adam", 30),

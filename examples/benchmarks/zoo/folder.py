@@ -14,7 +14,8 @@ from sklearn.datasets import get_data_home
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from .rows import Rows, by_words, reduced, split
+from .rows import Rows, by_words, most_votes, needs, reduced, split
+from .texts import ENCODER, by_embeddings
 
 # numbers of training and test images for `image_table`
 N_TRAIN, N_TEST = 5000, 4500
@@ -30,13 +31,25 @@ def labelme(seed, folder):
 
 def labelme_features(seed, folder):
     """Return the same photographs with all 512 features of the network."""
+    rows, given = _photographs(folder)
+    order = np.random.default_rng(seed).random(given.shape)
+    drawn = np.where(given >= 0, order, -1).argmax(axis=1)
+    return rows._replace(answers=given[np.arange(len(given)), drawn])
+
+
+def labelme_majority(seed, folder):
+    """Return the photographs with all features; the noisy label has the most votes of one to three annotators."""
+    rows, given = _photographs(folder)
+    votes = (given[:, :, None] == np.arange(rows.y.max() + 1)).sum(axis=1)
+    return rows._replace(answers=most_votes(votes, seed))
+
+
+def _photographs(folder):
+    """Return the photographs and the answers of all annotators; -1 where they were not asked."""
     real = folder / "real"
     X, X_test = (np.load(real / f"labelme_LabelMe_VGG_avg_{part}.npy").squeeze() for part in ("train", "test"))
     y, y_test = (np.loadtxt(real / f"labelme_LabelMe_Z_{part}.txt").astype(int) for part in ("train", "test"))
-    given = np.loadtxt(real / "labelme_answers.txt").astype(int)
-    order = np.random.default_rng(seed).random(given.shape)
-    drawn = np.where(given >= 0, order, -1).argmax(axis=1)
-    return Rows(X, y, X_test, y_test, answers=given[np.arange(len(y)), drawn])
+    return Rows(X, y, X_test, y_test), np.loadtxt(real / "labelme_answers.txt").astype(int)
 
 
 # ---------------------------------------------------------------------------- text
@@ -48,6 +61,18 @@ def global_warming(seed, folder):
 def global_warming_words(seed, folder):
     """Return 350 of these sentences, as sparse TF-IDF."""
     return by_words(_sentences(seed, folder, 350))
+
+
+@needs(ENCODER)
+def global_warming_embeddings(seed, folder):
+    """Return 1,600 of these sentences, as sentence embeddings."""
+    return by_embeddings(_sentences(seed, folder, 1600))
+
+
+@needs(ENCODER)
+def few_global_warming_embeddings(seed, folder):
+    """Return 350 of these sentences, as sentence embeddings."""
+    return by_embeddings(_sentences(seed, folder, 350))
 
 
 def _sentences(seed, folder, n):
@@ -64,6 +89,12 @@ def hausa(seed, folder):
 def hausa_words(seed, folder):
     """Return 350 of these titles, as sparse TF-IDF."""
     return by_words(_titles(seed, folder, 350))
+
+
+@needs(ENCODER)
+def hausa_embeddings(seed, folder):
+    """Return all 2,045 training titles, as embeddings of an encoder for English."""
+    return by_embeddings(_titles(seed, folder, None))
 
 
 def _titles(seed, folder, n_train):

@@ -9,7 +9,7 @@ from sklearn.tree import DecisionTreeClassifier
 from noisytransition import flip_labels
 from noisytransition.transition import digits_noise, flip_noise, pair_noise, symmetric_noise
 
-from .rows import some_of_each
+from .rows import most_votes, some_of_each
 
 
 # ---------------------------------------------------------------------------- class-conditional noise
@@ -86,6 +86,34 @@ def hard_rows(rate):
     return noise
 
 
+def people(n, n_votes):
+    """Label each sample by the majority of `n_votes` of n people, with ties broken at random.
+
+    Each person has one T for samples in `part` and another for the other samples.
+    """
+
+    def noise(rows, seed):
+        rng = np.random.default_rng([seed, 1])
+        n_classes = rows.y.max() + 1
+        of_people = [np.where(rows.part, _answers(rows.y, rng), _answers(rows.y, rng)) for _ in range(n)]
+        asked = rng.permuted(np.tile(np.arange(n), (len(rows.y), 1)), axis=1)[:, :n_votes]
+        drawn = np.take_along_axis(np.array(of_people).T, asked, axis=1)
+        votes = (drawn[:, :, None] == np.arange(n_classes)).sum(axis=1)
+        return most_votes(votes, [seed, 2]), None
+
+    noise.kind = "feature-dependent"
+    return noise
+
+
+def _answers(y, rng):
+    """Return the answers of a random T: 50 to 95 % of each class are right, wrong answers prefer some classes."""
+    n_classes = y.max() + 1
+    T = np.zeros((n_classes, n_classes))
+    for i, right in enumerate(rng.uniform(0.5, 0.95, n_classes)):
+        T[i] = np.insert((1 - right) * rng.dirichlet(np.ones(n_classes - 1)), i, right)
+    return flip_labels(y, T, random_state=rng.integers(2**31))
+
+
 def small_model(per_class=8):
     """Label all samples by a model trained on half of the columns and a few samples of each class."""
 
@@ -112,10 +140,16 @@ def rule(n_columns):
     return noise
 
 
-# ---------------------------------------------------------------------------- real noisy labels
-def answers(rows, seed):
-    """Return the noisy labels of the data set."""
-    return rows.answers, None
+# ---------------------------------------------------------------------------- labels of the data set
+def given(kind):
+    """Return the noisy labels that the samples come with."""
+
+    def noise(rows, seed):
+        return rows.answers, None
+
+    noise.kind = kind
+    return noise
 
 
-answers.kind = "human"
+answers = given("human")
+programs = given("rule or model")

@@ -70,3 +70,18 @@ def by_words(rows):
 def some_of_each(y, order, n):
     """Return the first n samples of each class in this order."""
     return np.concatenate([order[y[order] == i][:n] for i in range(y.max() + 1)])
+
+
+def most_votes(votes, seed):
+    """Return the class with the most votes, of shape (n_samples, n_classes); ties are broken at random."""
+    return (votes + np.random.default_rng(seed).random(votes.shape)).argmax(axis=1)
+
+
+def needs(package):
+    """Mark a function of samples with the package that it needs."""
+
+    def mark(function):
+        function.package = package
+        return function
+
+    return mark

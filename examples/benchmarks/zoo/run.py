@@ -1,6 +1,6 @@
 """Run all methods on the small problems of the zoo, and write a page with all missed goals.
 
-    pip install ".[benchmarks]"
+    pip install ".[benchmarks,features]"                         # features: problems with sentence embeddings
     python examples/benchmarks/zoo/run.py                        # the design half
     python examples/benchmarks/zoo/run.py --half check           # the check half, at the end
     python examples/benchmarks/zoo/run.py --data DIR             # also the problems with real noisy labels
@@ -26,7 +26,6 @@ import joblib
 import torch
 from shared import RESULTS, add_row, read_rows
 
-from zoo.bundled import PACKAGES
 from zoo.catalogue import PROBLEMS, of_half
 from zoo.folder import cifar10h, cifar10n, image_table
 from zoo.methods import CLASSIFIERS, METHODS, estimates, fitted
@@ -77,8 +76,8 @@ def available(problems, folder):
     for problem in problems:
         if problem.needs_folder and folder is None:
             print(f"skipped (--data is not given): {problem.name}")
-        elif (package := PACKAGES.get(problem.rows)) and find_spec(package) is None:
-            print(f"skipped ({package} is not installed): {problem.name}")
+        elif problem.package and find_spec(problem.package) is None:
+            print(f"skipped ({problem.package} is not installed): {problem.name}")
         else:
             usable.append(problem)
     if any(problem.rows in (cifar10n, cifar10h) for problem in usable):
