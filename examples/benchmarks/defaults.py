@@ -1,6 +1,6 @@
 """Compare CrossEntropyClassifier with scikit-learn's classifiers on clean labels, all with default parameters.
 
-    pip install ".[benchmarks]"
+    pip install ".[benchmarks,features]"
     python examples/benchmarks/defaults.py                       # the zoo's design half
     python examples/benchmarks/defaults.py --half check          # the check half, at the end
     python examples/benchmarks/defaults.py --data DIR            # also the problems with real noisy labels

@@ -1,6 +1,6 @@
 """Compare methods on labels that nobody verified: the small problems of the zoo without their clean samples.
 
-    pip install ".[benchmarks]"
+    pip install ".[benchmarks,features]"
     python examples/benchmarks/no_verified.py                  # the design half
     python examples/benchmarks/no_verified.py --report         # only write the page
 
@@ -24,6 +24,7 @@ from shared import RESULTS, markdown, publish, read_rows, run_all, spread, versi
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score
 from zoo.catalogue import of_half
+from zoo.run import available
 
 from noisytransition import (
     CrossEntropyClassifier,
@@ -119,8 +120,8 @@ def main():
     parser.add_argument("--report", action="store_true", help="only write the page")
     args = parser.parse_args()
     done = {(row["problem"], row["seed"]) for row in read_rows(ROWS)}
-    problems = [p for p in of_half("design") if not p.needs_folder]
     if not args.report:
+        problems = available(of_half("design"), folder=None)
         run_all(run, [(p, s) for s in SEEDS for p in problems if (p.name, s) not in done], ROWS, args.jobs)
     report(read_rows(ROWS))
 

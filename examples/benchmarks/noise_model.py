@@ -1,6 +1,6 @@
 """Measure T, its error bars and P(true | x, label) of `LabelNoiseModel` on the small problems of the zoo.
 
-    pip install ".[benchmarks]"
+    pip install ".[benchmarks,features]"
     python examples/benchmarks/noise_model.py                  # the design half
     python examples/benchmarks/noise_model.py --half check     # the check half, at the end
     python examples/benchmarks/noise_model.py --report         # only write the page
@@ -24,6 +24,7 @@ import numpy as np
 from shared import RESULTS, markdown, publish, read_rows, run_all, spread, versions
 from sklearn.metrics import average_precision_score
 from zoo.catalogue import of_half
+from zoo.run import available
 
 from noisytransition import EMTransitionClassifier, LabelNoiseModel, transition_error
 from noisytransition.transition import label_posterior
@@ -95,8 +96,8 @@ def main():
     args = parser.parse_args()
     out = RESULTS / f"noise_model_{args.half}.jsonl"
     done = {(row["problem"], row["seed"]) for row in read_rows(out)}
-    problems = [p for p in of_half(args.half) if not p.needs_folder]
     if not args.report:
+        problems = available(of_half(args.half), folder=None)
         run_all(run, [(p, s) for s in SEEDS for p in problems if (p.name, s) not in done], out, args.jobs)
     report(args.half, read_rows(out))
 
