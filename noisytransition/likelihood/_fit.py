@@ -14,7 +14,7 @@ from ._em import EMResult, FirstMaximum, first_maximum
 from ._feature_dependent import fit_feature_dependent_noise
 from ._held_out import Candidate, HeldOut
 from ._pair_posterior import fit_channel, fit_pair_posterior, wrong_true_labels
-from ._rectified import rectified
+from ._rectified import Rectified, rectified
 from ._rules import EVIDENCE, N_FOLDS
 from ._shrinkage import Prior, shrunk_to_symmetric
 from ._uncertainty import MOST_CLASSES, TransitionUncertainty, leave_one_out, transition_uncertainty
@@ -241,35 +241,37 @@ def with_error_bars(fit: NoiseFit) -> tuple[NoiseFit, TransitionUncertainty | No
     bars = transition_uncertainty(
         proba, of.noisy, fit.one_T.transition_matrix, proba_meta=of_clean, counts=of.scaled_pairs
     )
-    # a difference of T between influences contradicts the model
-    apart = fit.one_T.transition_matrix - fit.at_weight_one
-    bars = bars._replace(scale=np.hypot(bars.scale, apart), std=np.hypot(bars.std, apart))
-    if fit.is_one_T:
-        return fit, bars
-    if of.pairs.any():
-        bars = TransitionUncertainty(T, T, bars.std, bars.std)
-        if not fit.offset.any():  # else pairs do not represent the samples with their given label
-            bars = _rectified(fit, bars)
+    # differences between estimates of T contradict the model: by influence, ...
+    bars = bars.widened(fit.one_T.transition_matrix - fit.at_weight_one)
+    # with the class prior of other samples, pairs do not represent those with their given label
+    by_design = of.pairs.any() and not fit.offset.any()
+    if fit.is_one_T:  # ... by design, ...
+        return fit, bars.widened(_rectified(fit).bias_of(T)) if by_design else bars
+    if not of.pairs.any():  # ... and by features
+        bars = bars.widened(T - bars.transition_matrix)
+    bars = TransitionUncertainty(T, T, bars.std, bars.std)
+    if by_design:
+        bars = _rectified(fit).mean_with(bars)
         T = bars.transition_matrix
-        return fit._replace(transition_matrix=T, counts=fit.counts.sum(axis=1, keepdims=True) * T), bars
-    std = np.hypot(bars.std, T - bars.transition_matrix)
-    return fit, TransitionUncertainty(T, T, std, std)
+        fit = fit._replace(transition_matrix=T, counts=fit.counts.sum(axis=1, keepdims=True) * T)
+    return fit, bars
 
 
-def _rectified(fit: NoiseFit, model: TransitionUncertainty) -> TransitionUncertainty:
-    """Correct T by the residuals of the pairs."""
+def _rectified(fit: NoiseFit) -> Rectified:
+    """T by the residuals of the pairs."""
     of = fit.held_out
     T = fit.one_T.transition_matrix
     proba, y, noisy = fit.of_pairs
     of_pairs = fit.channel.posterior(proba, noisy)
-    for out in folds_of(np.argsort(proba[np.arange(len(y)), y]), N_FOLDS):  # whatever the order of the samples
-        channel, _ = fit_channel(proba[~out], y[~out], noisy[~out], T)
-        of_pairs[out] = channel.posterior(proba[out], noisy[out])
+    if not fit.is_one_T:
+        for out in folds_of(np.argsort(proba[np.arange(len(y)), y]), N_FOLDS):  # whatever the order of the samples
+            channel, _ = fit_channel(proba[~out], y[~out], noisy[~out], T)
+            of_pairs[out] = channel.posterior(proba[out], noisy[out])
     of_noisy = fit.channel.posterior(fit.calibrated(fit.best.proba), of.noisy)
     sizes = np.bincount(of.noisy, minlength=len(T)) + of.scaled_pairs.sum(axis=0)
     # within a given label, weights of its draw are equal
     weights = np.ones(len(y)) if of.drawn is None else of.weights_of_clean(fit.offset)[of.noisy_of_clean >= 0]
-    return rectified(model, of_noisy, of.noisy, of_pairs, y, noisy, weights, sizes)
+    return rectified(fit.transition_matrix, of_noisy, of.noisy, of_pairs, y, noisy, weights, sizes)
 
 
 # ---------------------------------------------------------------------------- start, and predictions of clean samples

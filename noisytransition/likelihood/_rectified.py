@@ -1,5 +1,7 @@
 """T and its error bars from verified pairs by design, whatever the reason for which the labels are wrong."""
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,8 +13,42 @@ from ._uncertainty import TransitionUncertainty
 PSEUDO_SAMPLES = 20.0
 
 
+class Rectified(NamedTuple):
+    """T from the pairs, and its variance. `of_posteriors` is the variance of a T that only rests on the posteriors."""
+
+    transition_matrix: NDArray[np.float64]
+    variance: NDArray[np.float64]
+    of_posteriors: NDArray[np.float64]
+
+    def bias_of(self, T: NDArray) -> NDArray[np.float64]:
+        """Estimated bias of another T, shape (c, c): the distance d, less if this has a large variance v.
+
+        Its square is ``w d**2``, with ``w = d**2 / (d**2 + v)`` of each row.
+        """
+        return self._weights(T) ** 0.5 * (self.transition_matrix - T)
+
+    def mean_with(self, model: TransitionUncertainty) -> TransitionUncertainty:
+        """Weighted mean with T of a model, which has less variance v_m, but a bias.
+
+        The weights of the rectified T are w, and the variance of the mean is ``(1 - w) (v_m + d**2) + w v``. `model`
+        has the standard errors of the one T that the posteriors start from.
+        """
+        T = model.transition_matrix
+        distance = self.transition_matrix - T
+        w = self._weights(T)
+        v_m = model.std**2 + self.of_posteriors
+        std = np.sqrt((1 - w) * (v_m + distance**2) + w * self.variance)
+        mean = T + w * distance
+        return TransitionUncertainty(mean, mean, std, std)
+
+    def _weights(self, T: NDArray) -> NDArray[np.float64]:
+        """Weight w of each row."""
+        beyond = ((self.transition_matrix - T) ** 2).sum(axis=1, keepdims=True)
+        return beyond / (beyond + self.variance.sum(axis=1, keepdims=True) + TINY)
+
+
 def rectified(
-    model: TransitionUncertainty,
+    T: NDArray,
     of_noisy: NDArray,
     noisy: NDArray[np.intp],
     of_pairs: NDArray,
@@ -20,25 +56,21 @@ def rectified(
     noisy_of_pairs: NDArray[np.intp],
     weights: NDArray,
     sizes: NDArray,
-) -> TransitionUncertainty:
-    r"""Correct T of a model by the residuals of verified pairs.
+) -> Rectified:
+    r"""Correct T of the posteriors by the residuals of verified pairs.
 
     Among the samples with a given label, the share of a true class is the mean posterior q of all of them, plus the
     mean residual ``1[true] - q`` of verified ones. It is unbiased for any q that has not seen them, if they are drawn
     at random among those with the same given label, or have the weights of their draw. These shares, times the numbers
     of given labels, are the counts whose rows give a rectified T.
 
-    T of the model has less variance v_m, but a bias. Row by row, the rectified T, with variance v_r and distance d from
-    the model, has the weight ``w = d**2 / (d**2 + v_r)``. The variance of the mean is ``(1 - w) (v_m + d**2) + w v_r``.
-
-    `model` has the standard errors of the one T that the posteriors start from; `sizes` are the numbers of all samples
-    by given label, up to a factor. Posteriors have shape (n, c) for unverified and (m, c) for verified samples.
+    `sizes` are the numbers of all samples by given label, up to a factor. Posteriors have shape (n, c) for unverified
+    and (m, c) for verified samples.
 
     References
     ----------
     Angelopoulos, Bates, Fannjiang, Jordan, Zrnic, "Prediction-Powered Inference", Science 2023.
     """
-    T = model.transition_matrix
     m = len(true)
     is_true = np.eye(len(T))[true]
     columns = []
@@ -49,19 +81,8 @@ def rectified(
     counts = np.maximum(shares * sizes, 0)
     total = counts.sum(axis=1, keepdims=True) + TINY
     counted = normalise_rows(counts, T)
-    v_r = (_of_rows(counted, of_shares * sizes**2, total) + counted * (1 - counted) / total) * m / max(m - 2, 1)
-    v_m = model.std**2 + _of_rows(T, of_model * sizes**2, total)
-    return _mean(T, v_m, counted, v_r)
-
-
-def _mean(T: NDArray, v_m: NDArray, counted: NDArray, v_r: NDArray) -> TransitionUncertainty:
-    """Weighted mean of T of the model and the rectified T, given their variances."""
-    distance = counted - T
-    beyond = (distance**2).sum(axis=1, keepdims=True)
-    w = beyond / (beyond + v_r.sum(axis=1, keepdims=True) + TINY)
-    std = np.sqrt((1 - w) * (v_m + distance**2) + w * v_r)
-    mean = T + w * distance
-    return TransitionUncertainty(mean, mean, std, std)
+    variance = (_of_rows(counted, of_shares * sizes**2, total) + counted * (1 - counted) / total) * m / max(m - 2, 1)
+    return Rectified(counted, variance, _of_rows(T, of_model * sizes**2, total))
 
 
 def _of_rows(T: NDArray, variance: NDArray, total: NDArray) -> NDArray[np.float64]:

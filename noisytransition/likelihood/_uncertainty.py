@@ -64,6 +64,10 @@ class TransitionUncertainty(NamedTuple):
         high = np.where(_largest_of_rows(T), T + z * self.scale, np.maximum(above, T))
         return low, np.minimum(high, 1)
 
+    def widened(self, difference: NDArray) -> TransitionUncertainty:
+        """Standard errors that include a difference of T."""
+        return self._replace(scale=np.hypot(self.scale, difference), std=np.hypot(self.std, difference))
+
     def of_classes(self, c: int) -> TransitionUncertainty:
         """Error bars of the first rows of T."""
         return TransitionUncertainty._make(of[:c] for of in self)

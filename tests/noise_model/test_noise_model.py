@@ -92,14 +92,17 @@ def test_the_order_of_the_samples_does_not_matter(seed, random):
 
 @given(SEEDS)
 @settings(max_examples=15, deadline=None)
-def test_samples_given_twice_make_the_error_bars_shorter_by_the_root_of_two(seed):
+def test_samples_given_twice_make_the_error_bars_shorter_by_at_most_the_root_of_two(seed):
+    """With pairs by less: they contradict one T as much as before."""
     proba, noisy, verified, _ = problem(seed, n=1000)
     once = quiet_fit(proba, noisy, y_verified=verified)
     twice = quiet_fit(*(np.concatenate([a, a]) for a in (proba, noisy)), y_verified=np.concatenate([verified] * 2))
     assume(not (once.diagnostics_ or twice.diagnostics_))  # pairs given twice are more evidence against one T
     np.testing.assert_allclose(twice.transition_matrix_, once.transition_matrix_, atol=0.02)
     inside = once.transition_matrix_ > 0.1  # others are near a bound
-    np.testing.assert_allclose((once.transition_std_ / twice.transition_std_)[inside], np.sqrt(2), rtol=0.1)
+    ratio = (once.transition_std_ / twice.transition_std_)[inside]
+    assert ((ratio > 0.95) & (ratio < 1.1 * np.sqrt(2))).all()
+    assert ratio.mean() > 1.1
 
 
 @pytest.mark.parametrize("T", [pair_noise(4, 0.35), symmetric_noise(4, 0.4)])
