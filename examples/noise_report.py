@@ -16,21 +16,17 @@ from noisytransition.transition import digits_noise
 
 
 def make():
-    """Fit EM and report on its training samples, using their out-of-fold probabilities."""
+    """Fit EM and report on its training samples, which have out-of-fold probabilities."""
     X, y = load_digits(return_X_y=True)
     X, y_noisy = X / 16, flip_labels(y, digits_noise(0.4), random_state=0)
-    noisy, verified, held_out = np.split(np.random.default_rng(0).permutation(len(y)), [1297, 1397])
-    rows = np.concatenate([noisy, verified])
+    rows, held_out = np.split(np.random.default_rng(0).permutation(len(y)), [1397])
     clf = EMTransitionClassifier(max_epochs=15, batch_size=64, random_state=0)
-    clf.fit(X[rows], y_noisy[rows], y_verified=np.where(np.isin(rows, verified), y[rows], -1))
+    clf.fit(X[rows], y_noisy[rows], y_verified=np.where(np.arange(len(rows)) < 1297, -1, y[rows]))
     return clf.noise_report(
-        X[noisy],
-        y_noisy[noisy],
-        X[held_out],
-        y[held_out],
-        y_noisy[held_out],
-        proba=clf.oof_proba_[: len(noisy)],
-        display_rows=X[noisy].reshape(-1, 8, 8),
+        X_meta=X[held_out],
+        y_meta=y[held_out],
+        y_meta_noisy=y_noisy[held_out],
+        display_rows=X[rows].reshape(-1, 8, 8),
         title="Noise report: handwritten digits",
     )
 

@@ -59,7 +59,7 @@ def main():
         "sampling limit": sampling_limit(T, np.bincount(y)),
     }.items():
         print(f"  {name:15s}{error:.3f}")
-    issues = clf.find_label_issues(X, labels)
+    issues = clf.find_label_issues()
     wrong = (labels.label != y)[issues.position]
     print(f"\n{len(issues)} labels are probably wrong; {wrong.mean():.0%} of these are wrong:\n{issues.head(3)}")
     display = TransitionMatrixDisplay.from_estimator(clf, true_matrix=T)

@@ -66,8 +66,8 @@ def seconds_of_parts(X, y, meta):
     """Fit EM; return the CPU seconds of its parts."""
     seconds = Counter()
     trained = counted(Run._train, seconds, lambda run, stage, *args: part_of(stage))
-    estimated = counted(LabelNoiseModel.fit_candidates, seconds, lambda *args: "T from the posteriors")
-    with mock.patch.object(Run, "_train", trained), mock.patch.object(LabelNoiseModel, "fit_candidates", estimated):
+    estimated = counted(LabelNoiseModel._fit_candidates, seconds, lambda *args: "T from the posteriors")
+    with mock.patch.object(Run, "_train", trained), mock.patch.object(LabelNoiseModel, "_fit_candidates", estimated):
         EMTransitionClassifier(random_state=0).fit(X, y, meta=meta)
     return seconds
 

@@ -69,7 +69,7 @@ TransitionMatrixDisplay.from_estimator(clf)
 # The images show every 30th:
 import matplotlib.pyplot as plt
 
-issues = clf.find_label_issues(X, labels)
+issues = clf.find_label_issues()
 print(f"{len(issues)} labels are more probably wrong than correct")
 print(issues.head())
 fig, axes = plt.subplots(1, 8, figsize=(9, 1.8))

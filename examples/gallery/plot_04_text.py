@@ -86,10 +86,9 @@ for reason, text in clf.diagnostics_.items():
 # %%
 # Wrong labels
 # ------------
-# The methods of the classifier take the features that the first steps of the pipeline
-# return.
-X = pipe[:-1].transform(texts)
-for issue in clf.find_label_issues(X, labels)[:6].itertuples():
+# The classifier, the last step of the pipeline, lists the samples of the fit. For other
+# samples, it takes the features that the first steps return.
+for issue in clf.find_label_issues()[:6].itertuples():
     print(f"{issue.given_label} → {issue.suggested_label}: {texts[issue.position]}")
 
 # %%

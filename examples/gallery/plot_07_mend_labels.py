@@ -35,11 +35,12 @@ print(clf.transition_summary())
 # %%
 # The probability that a label is correct
 # ---------------------------------------
-# `label_quality` is the posterior probability of the given label. The true labels of
-# the unverified samples show how well it separates wrong from correct labels.
+# `label_quality` is the posterior probability of the given label; without arguments, of
+# the samples of the fit. The true labels of the unverified samples show how well it
+# separates wrong from correct labels.
 import matplotlib.pyplot as plt
 
-quality = clf.label_quality(X, labels)[80:]
+quality = pd.Series(clf.label_quality())[80:]
 wrong = (y_noisy != y)[80:]
 fig, ax = plt.subplots(figsize=(6, 3.2), layout="constrained")
 ax.hist([quality[~wrong], quality[wrong]], bins=20, label=["correct", "wrong"])
@@ -51,7 +52,7 @@ ax.legend()
 # ----------------
 # `find_label_issues` returns a data frame of probably wrong labels, the worst first,
 # without verified samples.
-issues = clf.find_label_issues(X, labels)
+issues = clf.find_label_issues()
 issues.head(8).assign(true_label=y[issues.position[:8]])
 
 # %%
@@ -79,7 +80,7 @@ for n in (50, 100, 150, 200):
 # and sets the true label of verified samples.
 print(f"given labels: {np.mean(y_noisy == y):.1%} correct")
 for threshold in (0.99, 0.9, 0.5):
-    corrected = clf.relabel(X, labels, threshold=threshold)
+    corrected = clf.relabel(threshold=threshold)
     changed = corrected != y_noisy
     print(
         f"threshold {threshold}: {np.mean(corrected == y):.1%} correct, "

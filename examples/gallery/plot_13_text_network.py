@@ -193,9 +193,8 @@ ax.legend(loc="upper center", bbox_to_anchor=(0.4, 1.25), ncols=3, frameon=False
 print(clf.transition_summary())
 
 # %%
-# ``oof_proba_`` has out-of-fold probabilities: no network was trained on the sentence.
-issues = clf.noise_model_.find_label_issues(clf.oof_proba_, labels, calibrate=False)
-issues = issues.head(8)
+# Out-of-fold probabilities judge the labels: no network was trained on the sentence.
+issues = clf.find_label_issues().head(8)
 issues["sentence"] = texts[issues.position]
 issues["true"] = y[issues.position]
 issues.drop(columns="position")

@@ -75,19 +75,18 @@ for ax, who, T in zip(
 # Combine the labels
 # ------------------
 # Compare the majority label with the posterior given the features and all three labels.
-# The posterior needs out-of-fold probabilities, since the classifier was trained on
-# these samples.
-proba, given = clf.oof_proba_, table.drop(columns="verified")
-posterior = model.posterior(proba, given, calibrate=False)
-majority = given.mode(axis=1)[0]
+# The posterior of the samples of the fit uses out-of-fold probabilities ``oof_proba_``,
+# since the classifier was trained on these samples.
+posterior = clf.label_posterior()
+majority = table.drop(columns="verified").mode(axis=1)[0]
 open_rows = table["verified"].isna()
 for name, labels in {
     "majority": majority,
-    "classifier": proba.argmax(axis=1),
+    "classifier": clf.oof_proba_.argmax(axis=1),
     "classifier and all labels": posterior.argmax(axis=1),
 }.items():
     print(f"{np.mean((labels == y[train])[open_rows]):.1%} correct: {name}")
 
 # %%
 # Majority labels that are probably wrong, given all labels:
-model.find_label_issues(proba, table, calibrate=False).head()
+clf.find_label_issues().head()

@@ -322,8 +322,8 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
-            Samples in the format used in `fit`.
+        X
+            As in `predict_proba`.
 
         Returns
         -------
@@ -338,8 +338,8 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
-            Samples in the format used in `fit`.
+        X
+            As in `predict_proba`.
 
         Returns
         -------
@@ -359,10 +359,13 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
     ) -> float:
         """Compute the accuracy; if samples are marked as verified, on these only.
 
+        On samples of `fit`, this is a training score, which is too high. To estimate the accuracy on new samples, use
+        `cross_val_score` with ``cv=TrustedKFold(3)``, or ``noise_model_.accuracy_interval()``.
+
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
-            Samples in the format used in `fit`.
+        X
+            As in `predict_proba`.
         y : array-like of shape (n_samples,), or data frame
             True labels; or, as in `fit`, noisy labels and a column "verified". Optional for a Dataset of pairs of input
             and label.
@@ -375,11 +378,6 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         Returns
         -------
         float
-
-        Raises
-        ------
-        ValueError
-            If `y_verified` or a column "verified" marks no sample.
         """
         X, labels, weights = rows_to_score(self, X, y, y_verified, sample_weight)
         return float(accuracy_score(labels, self.predict(X), sample_weight=weights))
@@ -430,11 +428,6 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         Returns
         -------
         self
-
-        Raises
-        ------
-        ValueError
-            If a name is unknown.
         """
         self._check_names(params, ValueError)
         for name, value in params.items():

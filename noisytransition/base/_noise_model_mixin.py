@@ -15,7 +15,10 @@ from ..report import NoiseReport, noise_report
 
 
 class NoiseModelMixin:
-    """Methods of classifiers with a `noise_model_`, which apply it to `predict_proba(X)`.
+    """Methods of classifiers with a `noise_model_`.
+
+    Methods that judge labels use `predict_proba(X)`. For the samples of `fit`, they use the out-of-fold probabilities
+    `oof_proba_`, if the classifier has them, since a network agrees too often with labels that it was trained on.
 
     Attributes
     ----------
@@ -81,18 +84,19 @@ class NoiseModelMixin:
         return self.predict_proba(X) @ self.transition_matrix_
 
     def label_posterior(
-        self, X: Samples, y_noisy: ArrayLike, *, y_verified: ArrayLike | None = None
+        self, X: Samples | None = None, y_noisy: Any = None, *, y_verified: Any = None
     ) -> NDArray[np.float64]:
         """Compute P(true class | x, noisy label) by Bayes' rule.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
-            Samples.
+        X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset, optional
+            Samples. If they have the noisy labels of `fit`, in its order, they are taken as the samples of `fit`.
+            Default: the samples and labels of `fit`, if the classifier has `oof_proba_`.
         y_noisy : array-like of shape (n_samples,), or data frame
             Noisy labels; or, as in `fit`, a data frame with labels of one or several sources and a column "verified".
         y_verified : array-like of shape (n_samples,), optional
-            True labels of verified samples, as in `fit`. Pass them again: classifiers do not store them.
+            True labels of verified samples, as in `fit`. If you pass X, also pass them again.
 
         Returns
         -------
@@ -101,7 +105,7 @@ class NoiseModelMixin:
         """
         return self._apply(LabelNoiseModel.posterior, X, y_noisy, y_verified)
 
-    def label_quality(self, X: Samples, y_noisy: ArrayLike, *, y_verified: ArrayLike | None = None) -> Any:
+    def label_quality(self, X: Samples | None = None, y_noisy: Any = None, *, y_verified: Any = None) -> Any:
         """Compute the probability that each label is correct, P(true class = noisy label | x, noisy label).
 
         Parameters
@@ -113,10 +117,10 @@ class NoiseModelMixin:
 
     def find_label_issues(
         self,
-        X: Samples,
-        y_noisy: ArrayLike,
+        X: Samples | None = None,
+        y_noisy: Any = None,
         *,
-        y_verified: ArrayLike | None = None,
+        y_verified: Any = None,
         threshold: float = 0.5,
         as_frame: bool = True,
     ) -> Any:
@@ -124,38 +128,35 @@ class NoiseModelMixin:
 
         Parameters
         ----------
-        X, y_noisy, y_verified
-            As in `label_posterior`. The index of the result is that of `y_noisy` or X.
-        threshold, as_frame
-            As in `LabelNoiseModel.find_label_issues`, which also describes the result.
+        X, y_noisy, y_verified, threshold, as_frame
+            As in `label_posterior` and `LabelNoiseModel.find_label_issues`, which describes the result. Its index is
+            that of `y_noisy` or X.
         """
         options = {"threshold": threshold, "as_frame": as_frame}
         issues = self._apply(LabelNoiseModel.find_label_issues, X, y_noisy, y_verified, **options)
         return issues.set_axis(names_of_rows(issues.position.to_numpy(), y_noisy, X)) if as_frame else issues
 
     def relabel(
-        self, X: Samples, y_noisy: ArrayLike, *, y_verified: ArrayLike | None = None, threshold: float = 0.9
+        self, X: Samples | None = None, y_noisy: Any = None, *, y_verified: Any = None, threshold: float = 0.9
     ) -> Any:
         """Replace labels whose true class is verified or nearly certain.
 
         Parameters
         ----------
-        X, y_noisy, y_verified
-            As in `label_posterior`.
-        threshold
-            As in `LabelNoiseModel.relabel`, which also describes the result.
+        X, y_noisy, y_verified, threshold
+            As in `label_posterior` and `LabelNoiseModel.relabel`, which describes the result.
         """
         return self._apply(LabelNoiseModel.relabel, X, y_noisy, y_verified, threshold=threshold)
 
     def noise_report(
         self,
-        X: Samples,
-        y_noisy: ArrayLike,
+        X: Samples | None = None,
+        y_noisy: Any = None,
         X_meta: Samples | None = None,
         y_meta: ArrayLike | None = None,
         y_meta_noisy: ArrayLike | None = None,
         *,
-        y_verified: ArrayLike | None = None,
+        y_verified: Any = None,
         proba: ArrayLike | None = None,
         **options: Any,
     ) -> NoiseReport:
@@ -165,17 +166,13 @@ class NoiseModelMixin:
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
-            Samples, such as the X of `fit`.
-        y_noisy, y_verified
+        X, y_noisy, y_verified
             As in `label_posterior`. Verified samples are not listed, but their wrong labels are counted.
-        X_meta, y_meta : array-like of shape (n_meta, ...) and (n_meta,), optional
-            Clean samples for a calibration plot; it is only unbiased if `fit` did not use them.
-        y_meta_noisy : array-like of shape (n_meta,), optional
-            Noisy labels of these samples, to count wrong labels and to test whether one T is enough.
+        X_meta, y_meta, y_meta_noisy : array-like of n_meta samples, optional
+            Clean samples that `fit` has not seen, for the accuracy and a calibration plot; and their noisy labels, to
+            count wrong labels and to test whether one T is enough.
         proba : array-like of shape (n_samples, n_classes), optional
-            P(true class | x) from a classifier that was not trained on X, such as `oof_proba_` of
-            `EMTransitionClassifier`. Default: `predict_proba`.
+            P(true class | x) from a classifier that was not trained on X. Default: as in `label_posterior`.
         **options
             `display_rows`, by default X, and `level`, `max_rows` and `title`, as in `report.noise_report`.
 
@@ -191,11 +188,25 @@ class NoiseModelMixin:
         columns = getattr(self, "feature_names_in_", None)
         return self._apply(noise_report, X, y_noisy, y_verified, proba, columns=columns, **options)
 
-    def _apply(self, method: Any, X: Samples, y_noisy: Any, y_verified: Any, proba: Any = None, **options: Any) -> Any:
-        """Apply a method of `LabelNoiseModel` to the labels and predicted probabilities of X."""
+    def _apply(self, method: Any, X: Any, y_noisy: Any, y_verified: Any, proba: Any = None, **options: Any) -> Any:
+        """Apply a method of `LabelNoiseModel` to labels and probabilities of X, by default of the samples of `fit`."""
         warn_of_order(X, y_noisy)
-        proba = self.predict_proba(X) if proba is None else proba
+        proba = self._proba_of_true(X, y_noisy) if proba is None else proba
         return method(self._model(), proba, y_noisy, y_verified=y_verified, calibrate=False, **options)
+
+    def _proba_of_true(self, X: Any, y_noisy: Any) -> NDArray:
+        """P(true class | x), out-of-fold for the samples of `fit` if the classifier has these probabilities."""
+        model = self._model()
+        of_fit = getattr(self, "oof_proba_", None)
+        if X is None and y_noisy is None and of_fit is not None:
+            return of_fit
+        if X is None or y_noisy is None:
+            raise ValueError("X or y_noisy is None. Pass both; only a classifier with oof_proba_ can do without both.")
+        proba = self.predict_proba(X)
+        if of_fit is not None:
+            rows = model._rows_of_fit(y_noisy, len(proba))
+            proba[rows] = of_fit[: len(rows)]
+        return proba
 
     def _model(self) -> LabelNoiseModel:
         check_is_fitted(self, "noise_model_")

@@ -81,6 +81,11 @@ class HeldOut(NamedTuple):
         """Pairs, as few as the noisy samples with posteriors: without folds, these are not all."""
         return self.pairs * np.float64(len(self.noisy) / self.n_noisy)
 
+    @property
+    def positions(self) -> NDArray[np.intp]:
+        """Positions in X, in ascending order."""
+        return self.in_order(self.rows, self.rows_of_clean)
+
     def in_order(self, of_noisy: NDArray, of_clean: NDArray) -> NDArray:
         """Values of noisy samples and of clean samples of X, in the order of X."""
         among = self.rows_of_clean >= 0

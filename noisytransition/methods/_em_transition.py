@@ -214,7 +214,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         clean = run.clean
         if self.meta_sampling == "stratified":  # batches then have the class prior of the noisy samples
             clean = clean.with_columns(sample_weight=weights_of_clean_rows(model.class_offset_, clean.label))
-        likelihood = model.label_likelihood(run.noisy.positions)
+        likelihood = model._label_likelihood(run.noisy.positions)
         if likelihood is None:
             return run.noisy, clean, GoldCorrectionLoss(T, weight)
         noisy = run.noisy.with_columns(row=np.arange(len(run.noisy)))
@@ -244,7 +244,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         """Estimate T, set its fitted attributes and warn of its diagnostics."""
         prior = in_class_order(self.transition_prior, run.classes)  # an array, which can be saved
         model = LabelNoiseModel(prior=prior, meta_sampling=self.meta_sampling)
-        model.fit_candidates(held_out, run.classes, start, show=run.progress("transition matrix"))
+        model._fit_candidates(held_out, run.classes, start, len(run.classes), run.progress("transition matrix"))
         self.noise_model_ = model
         self.diagnostics_ = model.diagnostics_
         self.transition_init_ = start

@@ -50,10 +50,10 @@ class GCEClassifier(NoisyLabelClassifier):
     >>> from noisytransition.transition import symmetric_noise
     >>> X, y = load_iris(return_X_y=True)
     >>> X, y_noisy = (X - X.mean(0)) / X.std(0), flip_labels(y, symmetric_noise(3, 0.4), random_state=0)
-    >>> plain = CrossEntropyClassifier(optimizer="sgd", max_epochs=200, random_state=0).fit(X, y_noisy)
-    >>> robust = GCEClassifier(truncation=0.3, optimizer="sgd", max_epochs=200, random_state=0).fit(X, y_noisy)
-    >>> print(f"cross-entropy {plain.score(X, y):.1f}, GCE {robust.score(X, y):.1f}")
-    cross-entropy 0.8, GCE 0.9
+    >>> plain = CrossEntropyClassifier(optimizer="sgd", max_epochs=200, random_state=0)
+    >>> robust = GCEClassifier(truncation=0.3, optimizer="sgd", max_epochs=200, random_state=0)
+    >>> [round(clf.fit(X[::2], y_noisy[::2]).score(X[1::2], y[1::2]), 1) for clf in (plain, robust)]
+    [0.8, 0.9]
     """
 
     _PUBLISHED: ClassVar = {}

@@ -239,7 +239,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
 
     def _noise_model(self, fit: NoiseFit, classes: NDArray) -> LabelNoiseModel:
         model = LabelNoiseModel(prior=self.transition_prior, meta_sampling=self.meta_sampling)
-        return model.with_noise(fit, classes, len(classes))
+        return model._with_noise(fit, classes, len(classes))
 
     def _keep(self, rows: _Rows, model: LabelNoiseModel, rounds: list[_Round]) -> None:
         """Train on the labels of the best round, and set the fitted attributes."""

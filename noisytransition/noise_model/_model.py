@@ -111,7 +111,7 @@ class LabelNoiseModel:
     array([[0.7, 0.3, 0. ],
            [0. , 0.5, 0.5],
            [0.3, 0. , 0.7]])
-    >>> issues = model.find_label_issues(proba, y_noisy, y_verified=checked)
+    >>> issues = model.find_label_issues()
     >>> len(issues), float((y_noisy != y)[issues.position].mean())  # share of these labels that are wrong
     (37, 1.0)
     """
@@ -174,11 +174,6 @@ class LabelNoiseModel:
         Returns
         -------
         self
-
-        Warns
-        -----
-        UserWarning
-            If there are reasons not to trust T.
         """
         if self.meta_sampling not in ("random", "stratified"):
             raise ValueError(f"meta_sampling={self.meta_sampling!r}; pass 'random' or 'stratified'.")
@@ -196,46 +191,19 @@ class LabelNoiseModel:
         anchors = None
         if self.proba_of == "noisy" and not len(held_out.clean):
             held_out, anchors = denoised(held_out, c)
-        self.fit_candidates(held_out, labels, shrunk_gold_start(held_out), c)
-        self.anchors_ = anchors  # after fit_candidates, which sets None
+        self._fit_candidates(held_out, labels, shrunk_gold_start(held_out), c)
+        self.anchors_ = anchors  # after _fit_candidates, which sets None
         warn_of_reasons(self.diagnostics_, stacklevel=3)
         return self
 
-    def fit_candidates(
-        self, held_out: HeldOut, labels: NDArray, start: NDArray, n_classes: int | None = None, show: Any = iter
-    ) -> Self:
-        """Estimate T from the candidate with the highest evidence; used by `EMTransitionClassifier`.
-
-        Parameters
-        ----------
-        held_out : HeldOut
-            All labels, and the probabilities of candidates such as numbers of epochs.
-        labels : ndarray of shape (d,)
-            Classes in the order of the columns, followed by labels that are no classes.
-        start : ndarray of shape (d, d)
-            Initial T.
-        n_classes : int, optional
-            Default: all labels are classes.
-        show : callable, default=iter
-            Iterates over the candidates, with a progress bar.
-        """
-        c = len(labels) if n_classes is None else n_classes
+    def _fit_candidates(self, held_out: HeldOut, labels: NDArray, start: NDArray, c: int, show: Any = iter) -> Self:
+        """Estimate T from the candidate with the highest evidence. The first c labels are classes."""
         prior = with_other_labels(in_class_order(self.prior, labels[:c]), c, len(labels))
         fit = fit_noise(held_out, start, prior, stratified=self.meta_sampling == "stratified", show=show)
-        return self.with_noise(fit, labels, c)
+        return self._with_noise(fit, labels, c)
 
-    def with_noise(self, fit: NoiseFit, labels: NDArray, c: int) -> Self:
-        """Set the fitted attributes from a fit of the noise.
-
-        Parameters
-        ----------
-        fit : NoiseFit
-            Fit of the noise to held-out samples.
-        labels : ndarray of shape (d,)
-            Classes in the order of the columns, followed by labels that are no classes.
-        c : int
-            Number of classes.
-        """
+    def _with_noise(self, fit: NoiseFit, labels: NDArray, c: int) -> Self:
+        """Set the fitted attributes from a fit of the noise. The first c labels are classes."""
         held_out = fit.held_out
         fit, bars = with_error_bars(fit)
         self.classes_, self.labels_, self.anchors_ = labels[:c], labels, None
@@ -537,16 +505,16 @@ class LabelNoiseModel:
         return given if self.anchors_ is None else denoise_proba(given, self.anchors_, n_iter=DENOISING)
 
     def posterior(
-        self, proba: ArrayLike, y_noisy: ArrayLike, *, y_verified: ArrayLike | None = None, calibrate: bool = True
+        self, proba: ArrayLike | None = None, y_noisy: Any = None, *, y_verified: Any = None, calibrate: bool = True
     ) -> NDArray[np.float64]:
         """Compute P(true class | x, noisy label) by Bayes' rule.
 
         Parameters
         ----------
-        proba : array-like of shape (n, c)
-            Probabilities by the classifier that the model was fitted to.
-        y_noisy, y_verified
-            Noisy and true labels, as in `fit`. The model does not store them.
+        proba : array-like of shape (n, c), optional
+            Probabilities by the classifier that the model was fitted to. Default: those of `fit`.
+        y_noisy, y_verified : optional
+            Noisy and true labels, as in `fit`. Default: those of `fit`.
         calibrate : bool, default=True
             Whether to `calibrate` the probabilities. Pass False for probabilities of the true label.
 
@@ -558,7 +526,7 @@ class LabelNoiseModel:
         return self._samples(proba, y_noisy, y_verified, calibrate)[0].posterior(self._channel)
 
     def label_quality(
-        self, proba: ArrayLike, y_noisy: ArrayLike, *, y_verified: ArrayLike | None = None, calibrate: bool = True
+        self, proba: ArrayLike | None = None, y_noisy: Any = None, *, y_verified: Any = None, calibrate: bool = True
     ) -> Any:
         """Compute the probability that each label is correct, P(true class = noisy label | x, noisy label).
 
@@ -577,10 +545,10 @@ class LabelNoiseModel:
 
     def find_label_issues(
         self,
-        proba: ArrayLike,
-        y_noisy: ArrayLike,
+        proba: ArrayLike | None = None,
+        y_noisy: Any = None,
         *,
-        y_verified: ArrayLike | None = None,
+        y_verified: Any = None,
         threshold: float = 0.5,
         as_frame: bool = True,
         calibrate: bool = True,
@@ -624,10 +592,10 @@ class LabelNoiseModel:
 
     def relabel(
         self,
-        proba: ArrayLike,
-        y_noisy: ArrayLike,
+        proba: ArrayLike | None = None,
+        y_noisy: Any = None,
         *,
-        y_verified: ArrayLike | None = None,
+        y_verified: Any = None,
         threshold: float = 0.9,
         calibrate: bool = True,
     ) -> Any:
@@ -652,9 +620,17 @@ class LabelNoiseModel:
         return like_series(self.labels_[codes], y, getattr(y, "name", None))
 
     # ---- inputs
-    def _samples(self, proba: ArrayLike, y: Any, y_verified: Any, calibrate: bool) -> tuple[LabelledSamples, Any]:
-        """Samples whose labels are judged, and the column of their noisy labels."""
-        of_true = self._proba(proba, calibrate)
+    def _samples(
+        self, proba: ArrayLike | None, y: Any, y_verified: Any, calibrate: bool
+    ) -> tuple[LabelledSamples, Any]:
+        """Samples whose labels are judged, by default those of `fit`, and the column of their noisy labels."""
+        of_true = self._samples_of_fit().proba if proba is None else self._proba(proba, calibrate)
+        if y is None and y_verified is None:
+            rows = samples_of_fit(self).positions
+            if len({len(of_true), len(rows), int(rows[-1]) + 1}) > 1:
+                of = f"proba has {len(of_true)} rows, and {len(rows)} of {rows[-1] + 1} samples of fit have labels"
+                raise ValueError(f"y_noisy is None, but {of} and weights above 0. Pass y_noisy.")
+            return self._samples_of_fit(of_true), None
         warn_of_order(proba, y, y_verified)
         columns = split_columns(y, y_verified, "y_noisy")
         labels = read_labels(columns, len(of_true), classes=self.labels_)
@@ -673,16 +649,11 @@ class LabelNoiseModel:
         of = self.held_out_.sources
         return None if of is None else self._by_source(of._replace(codes=of.at(rows)))
 
-    def label_likelihood(self, rows: NDArray[np.integer]) -> NDArray | None:
+    def _label_likelihood(self, rows: NDArray[np.integer]) -> NDArray | None:
         """Probability of the labels of noisy samples of `fit` given each true class; None if T alone gives it.
 
         For several sources, it is that of all labels. If a posterior is fitted to verified pairs, it is this posterior:
         a network then maximises the probability that a label drawn from it agrees with one drawn from the posterior.
-
-        Parameters
-        ----------
-        rows : ndarray of int
-            Positions of the samples in `fit`.
         """
         of = self.held_out_
         if of.sources is not None:
@@ -693,11 +664,27 @@ class LabelNoiseModel:
 
     def posterior_of_fit(self) -> NDArray[np.float64]:
         """Compute P(true | x, labels) of the noisy samples of `fit`, of shape (n, c)."""
+        samples = self._samples_of_fit()
+        return samples.posterior(self._channel)[samples.true < 0]
+
+    def _samples_of_fit(self, proba: NDArray | None = None) -> LabelledSamples:
+        """Samples of `fit` in the order of X, with these probabilities, by default its calibrated ones."""
         of = samples_of_fit(self)
-        proba = of.candidates[0].proba[:, : len(self.classes_)]  # of the true label, if no calibration is needed
-        proba = proba if self.calibration_ is None else self.calibration_(proba)
-        unverified = np.full(len(proba), -1)
-        return LabelledSamples(proba, of.noisy, unverified, self._likelihood(of.rows)).posterior(self._channel)
+        if proba is None:
+            best = of.candidates[0]
+            proba = of.in_order(best.proba, best.proba_meta)[:, : len(self.classes_)]
+            proba = proba if self.calibration_ is None else self.calibration_(proba)  # None: of the true label
+        noisy = of.in_order(of.noisy, of.noisy_of_clean)
+        true = of.in_order(np.full(len(of.noisy), -1), of.clean)
+        return LabelledSamples(proba, noisy, true, self._likelihood(of.positions))
+
+    def _rows_of_fit(self, y_noisy: Any, n: int) -> NDArray[np.intp]:
+        """Positions of the samples of `fit` among n samples; none unless the noisy labels there are those of `fit`."""
+        of = self.held_out_
+        given = read_labels(split_columns(y_noisy, None, "y_noisy"), n, classes=self.labels_, complete=False).given
+        rows = of.positions
+        same = rows[-1] < n and np.array_equal(given[rows], of.in_order(of.noisy, of.noisy_of_clean))
+        return rows if same else rows[:0]
 
     def _by_source(self, labels: SourceLabels | None) -> NDArray | None:
         """Likelihood of all labels of each sample given each true class, up to a factor; None with one source."""

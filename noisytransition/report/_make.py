@@ -21,8 +21,8 @@ from ._text import plain
 
 def noise_report(
     model: LabelNoiseModel,
-    proba: ArrayLike,
-    y_noisy: ArrayLike,
+    proba: ArrayLike | None = None,
+    y_noisy: ArrayLike | None = None,
     *,
     y_verified: ArrayLike | None = None,
     proba_clean: ArrayLike | None = None,

@@ -89,13 +89,16 @@ def _classes(facts: Facts) -> list[str]:
 def _calibration(facts: Facts) -> list[str]:
     found = facts["calibration"]
     if found is None:
-        return ["No clean samples were given: pass X_meta and y_meta, samples that were not used in fit."]
+        return [
+            "No clean samples were given: pass X_meta and y_meta, samples that fit has not seen. Without, "
+            "accuracy_interval and cross-validation by TrustedKFold estimate the accuracy from verified samples."
+        ]
     accuracy = estimate(found["accuracy"], found["low"], found["high"])
     return [
         f"The accuracy on {of(found['n_rows'], 'clean sample')} is {accuracy} and the mean confidence "
         f"{percent(found['confidence'])}.",
         f"Expected calibration error: {found['expected_calibration_error']:.3f}, over bins of the probability of the "
-        "predicted class. It is too low if the classifier was trained on these samples.",
+        "predicted class. If the classifier was trained on these samples, it is too low and the accuracy too high.",
     ]
 
 
@@ -111,8 +114,8 @@ def _label_issues(facts: Facts) -> list[str]:
     if found["memorised"]:
         sentences.append(
             f"The classifier agrees with {percent(found['agreement'])} of the labels, but by T only "
-            f"{percent(found['right'])} are correct: it memorised wrong labels. Pass out-of-fold probabilities as "
-            "proba= (EMTransitionClassifier: oof_proba_)."
+            f"{percent(found['right'])} are correct: it memorised wrong labels. Pass out-of-fold probabilities "
+            "as proba=."
         )
     advice = "Suggestions depend on this classifier and this T. Inspect a sample before you change its label."
     return [*sentences, advice]

@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from estimators import WITH_TRANSITION, small
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 
-from noisytransition import EMTransitionClassifier, GLCClassifier
+from noisytransition import EMTransitionClassifier, GLCClassifier, LabelNoiseModel, TransitionClassifierCV
 from noisytransition.transition import denoise_proba, label_posterior
 
 NAMES = np.array(["ant", "bee", "cat"])
@@ -125,12 +126,111 @@ def test_labels_that_do_not_fit_are_refused(fitted, blobs, method):
 def test_the_noise_model_takes_probabilities(cls, blobs):
     X, y, X_meta, y_meta, *_ = blobs
     clf = pickle.loads(pickle.dumps(small(cls).fit(X, NAMES[y], meta=(X_meta, NAMES[y_meta]))))
-    model, proba = clf.noise_model_, clf.predict_proba(X)
+    model, proba = clf.noise_model_, getattr(clf, "oof_proba_", clf.predict_proba(X))
     assert model.classes_.tolist() == NAMES.tolist()
     np.testing.assert_array_equal(model.transition_matrix_, clf.transition_matrix_)
     pd.testing.assert_frame_equal(
         model.find_label_issues(proba, NAMES[y], calibrate=False), clf.find_label_issues(X, NAMES[y])
     )
+
+
+# ---------------------------------------------------------------------------- samples of the fit
+@pytest.fixture(scope="module")
+def table(blobs, true_labels):
+    """Noisy labels with names of their samples, and some verified labels."""
+    verified = np.where(np.arange(300) % 5 == 0, NAMES[true_labels], None)
+    return pd.DataFrame({"label": NAMES[blobs[1]], "verified": verified}, index=[f"row {n}" for n in range(300)])
+
+
+@pytest.fixture(scope="module", params=["EM", "forest"])
+def cross_fitted(request, blobs, table):
+    """Classifiers that memorise the labels of the fit."""
+    if request.param == "forest":
+        return TransitionClassifierCV(RandomForestClassifier(30, random_state=0), random_state=0).fit(blobs[0], table)
+    return small(EMTransitionClassifier, module__hidden=(200,), max_epochs=40, cv=3).fit(blobs[0], table)
+
+
+def test_labels_of_the_fit_are_judged_by_out_of_fold_probabilities(cross_fitted, blobs, table, true_labels):
+    clf, X = cross_fitted, blobs[0]
+    of_fit = clf.noise_model_.posterior(clf.oof_proba_, table, calibrate=False)
+    assert not np.allclose(of_fit, clf.noise_model_.posterior(clf.predict_proba(X), table, calibrate=False))
+    for given in ((), (X, table), (X.tolist(), table)):
+        np.testing.assert_allclose(clf.label_posterior(*given), of_fit)
+        np.testing.assert_array_equal(
+            clf.relabel(*given), clf.noise_model_.relabel(clf.oof_proba_, table, calibrate=False)
+        )
+    issues, named = clf.find_label_issues(), clf.find_label_issues(X, table)
+    assert named.index.tolist() == [f"row {n}" for n in named.position]
+    pd.testing.assert_frame_equal(issues, named.set_axis(named.position.to_numpy()))
+    np.testing.assert_array_equal(clf.find_label_issues(as_frame=False), issues.position)
+    wrong = (blobs[1] != true_labels) & table["verified"].isna().to_numpy()
+    assert wrong[issues.position].mean() > 0.8
+    assert wrong[issues.position].sum() > 0.8 * wrong.sum()
+    facts, of_all = clf.noise_report().facts, clf.noise_report(X, table).facts
+    assert [row["row"] for row in facts["label_issues"]["listed"]] == issues.position.tolist()
+    assert facts["label_issues"]["n_expected"] == of_all["label_issues"]["n_expected"]
+
+
+def test_labels_of_other_samples_are_judged_by_predictions(cross_fitted, blobs, table):
+    """Fewer samples, more of them, or one other label: there is no out-of-fold probability for these."""
+    clf, X, y = cross_fitted, blobs[0], table["label"].to_numpy()
+    other = np.where(np.arange(300) == 7, np.where(y == "ant", "bee", "ant"), y)
+    for rows, labels in ((X[:299], y[:299]), (X[::-1], y[::-1]), (X, other)):
+        posterior = clf.noise_model_.posterior(clf.predict_proba(rows), labels, calibrate=False)
+        np.testing.assert_allclose(clf.label_posterior(rows, labels), posterior)
+    more = clf.label_posterior(np.vstack([X, X]), np.concatenate([y, y]))
+    np.testing.assert_allclose(more[:300], clf.label_posterior(X, y))
+    np.testing.assert_allclose(
+        more[300:], clf.noise_model_.posterior(clf.predict_proba(X), y, calibrate=False), rtol=1e-5
+    )
+
+
+def test_verified_labels_may_be_added_after_the_fit(cross_fitted, blobs, table):
+    issues = cross_fitted.find_label_issues(blobs[0], table)
+    more = table.assign(verified=table["verified"].where(table.index != issues.index[0], table["label"]))
+    pd.testing.assert_frame_equal(cross_fitted.find_label_issues(blobs[0], more), issues[1:])
+
+
+@pytest.mark.parametrize("method", ["label_posterior", "label_quality", "find_label_issues", "relabel", "noise_report"])
+def test_samples_and_labels_are_given_together(cross_fitted, fitted, blobs, table, method):
+    for clf, given in ((cross_fitted, (blobs[0],)), (cross_fitted, (None, table)), (fitted, ())):
+        with pytest.raises(ValueError, match="y_noisy is None"):
+            getattr(clf, method)(*given)
+
+
+def test_without_folds_samples_of_the_fit_have_no_out_of_fold_probabilities(blobs, table):
+    clf = small(EMTransitionClassifier, cv=None).fit(blobs[0], table)
+    with pytest.raises(ValueError, match="oof_proba_"):
+        clf.find_label_issues()
+    with pytest.raises(ValueError, match="cv=3"):
+        clf.noise_model_.find_label_issues()
+
+
+def test_samples_of_weight_0_were_not_trained_on(blobs, table):
+    X, weight = blobs[0], np.where(np.arange(300) % 7 == 1, 0, 1)
+    clf = small(EMTransitionClassifier, max_epochs=10).fit(X, table, sample_weight=weight)
+    kept = (weight > 0) | table["verified"].notna().to_numpy()
+    predicted = clf.noise_model_.posterior(clf.predict_proba(X), table, calibrate=False)
+    of_fit = clf.noise_model_.posterior(clf.oof_proba_, table[kept], calibrate=False)
+    found = clf.label_posterior(X, table)
+    np.testing.assert_allclose(found[~kept], predicted[~kept])
+    np.testing.assert_allclose(found[kept], of_fit)
+    with pytest.raises(ValueError, match="weights above 0"):  # their positions would not be those in X
+        clf.find_label_issues()
+
+
+def test_a_noise_model_knows_its_samples(cross_fitted, table):
+    proba = cross_fitted.noise_model_.held_out_.candidates[0].proba
+    y, rows = table["label"][table["verified"].isna()].to_numpy(), np.arange(len(proba))
+    verified = np.where(rows % 4 == 0, "ant", None)
+    with pytest.warns(UserWarning, match="T may be wrong"):
+        model = LabelNoiseModel().fit(proba, y, y_verified=verified)
+    pd.testing.assert_frame_equal(model.find_label_issues(), model.find_label_issues(proba, y, y_verified=verified))
+    np.testing.assert_allclose(model.posterior()[verified == None], model.posterior_of_fit())  # noqa: E711
+    np.testing.assert_array_equal(model.relabel(), model.relabel(proba, y, y_verified=verified))
+    np.testing.assert_array_equal(model.label_quality(), model.label_quality(proba, y, y_verified=verified))
+    with pytest.raises(ValueError, match="not fitted to samples"):
+        LabelNoiseModel.from_transition_matrix(np.eye(2)).find_label_issues()
 
 
 # ---------------------------------------------------------------------------- numbers of rows of each class

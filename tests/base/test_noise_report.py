@@ -78,11 +78,13 @@ def test_what_em_knows_is_there(em, blobs):
     assert facts["diagnostics"] == em.diagnostics_
 
 
-def test_posteriors_of_held_out_rows_may_be_given(em, blobs):
+def test_rows_of_the_fit_are_judged_by_out_of_fold_probabilities(em, blobs):
     X, y = blobs[:2]
-    rows = em.noise_report(X, y, proba=em.oof_proba_).facts["label_issues"]
-    assert rows["agreement"] == (em.oof_proba_.argmax(axis=1) == y).mean()
-    assert rows["n_issues"] != em.noise_report(X, y).facts["label_issues"]["n_issues"]
+    proba = em.predict_proba(X)
+    of_fit, given = (em.noise_report(X, y, proba=of).facts["label_issues"] for of in (None, proba))
+    assert of_fit["agreement"] == (em.oof_proba_.argmax(axis=1) == y).mean()
+    assert given["agreement"] == (proba.argmax(axis=1) == y).mean()
+    assert of_fit["n_issues"] != given["n_issues"]
 
 
 # ---------------------------------------------------------------------------- forms of data

@@ -95,6 +95,9 @@ def test_the_labels_of_rows_are_judged_by_all_sources(fitted, data):
     assert quality[one].mean() > quality[~one].mean() + 0.2
     assert (fitted.relabel(X, table, threshold=0) == true).mean() > one.mean()
     np.testing.assert_allclose(fitted.label_posterior(X, table).sum(axis=1), 1)
+    posterior = fitted.noise_model_.posterior(fitted.oof_proba_, table, calibrate=False)
+    np.testing.assert_allclose(fitted.label_posterior(X, table), posterior)
+    np.testing.assert_allclose(fitted.label_posterior(), posterior)
 
 
 def test_order_of_columns_names_of_classes_and_kinds_do_not_matter(clf, fitted, data):

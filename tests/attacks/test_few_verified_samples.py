@@ -1,0 +1,111 @@
+"""Labels that say little: classifiers and noise models return finite numbers, or refuse them before training."""
+
+import json
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+import pytest
+from estimators import small
+from sklearn.linear_model import LogisticRegression
+from training import refused
+
+from noisytransition import EMTransitionClassifier, LabelNoiseModel, TransitionClassifierCV, flip_labels
+from noisytransition.report import noise_report
+from noisytransition.transition import pair_noise
+
+N = 120
+rows = np.arange(N)
+few = rows < 24
+
+
+def problem(c=3):
+    """Clouds of c classes: features, true labels and noisy labels."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(c, size=N)
+    return rng.normal(size=(N, c)) + 3 * np.eye(c)[y], y, flip_labels(y, pair_noise(c, 0.3), random_state=0)
+
+
+def labelled(verified, *sources, y):
+    return pd.DataFrame(dict(enumerate(map(pd.Series, sources))) | {"verified": pd.Series(y).where(verified)})
+
+
+def one_class(X, y, noisy):
+    return X, labelled(few & (y == 1), noisy, y=y)
+
+
+def silent(row):
+    """Two sources label nothing but odd and even rows, and both are silent on one row."""
+
+    def make(X, y, noisy):
+        sources = (pd.Series(noisy).where((rows % 2 == k) & (rows != row)) for k in (0, 1))
+        return X, labelled(few, *sources, y=y)
+
+    return make
+
+
+def repeats(X, y, noisy):
+    """The features say which label was given."""
+    return np.hstack([X, 3 * np.eye(3)[noisy]]), labelled(few, noisy, y=y)
+
+
+def follows(X, y, noisy):
+    """The label is a function of the features."""
+    return X, labelled(few, (X + np.eye(3)[0]).argmax(axis=1), y=y)
+
+
+def first(n):
+    return lambda X, y, noisy: (X, labelled(rows < n, noisy, y=y))
+
+
+ONE = first(1)  # enough for a noise model
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # of reasons not to trust T, or not to trust an optimiser
+@pytest.mark.parametrize("kind", ["EM", "CV", "model"])
+@pytest.mark.parametrize(
+    ("labels", "c", "message"),
+    [
+        pytest.param(ONE, 3, "needs at least 2 clean samples", id="one verified sample"),
+        pytest.param(one_class, 3, None, id="one class verified"),
+        pytest.param(first(4), 6, None, id="more classes than verified samples"),
+        pytest.param(silent(3), 3, None, id="all sources silent on a verified sample"),
+        pytest.param(silent(100), 3, "missing labels for 1 of 120", id="all sources silent on another sample"),
+        pytest.param(repeats, 3, None, id="features repeat the label"),
+        pytest.param(follows, 3, None, id="labels repeat the features"),
+    ],
+)
+def test_finite_numbers_or_an_error_before_training(labels, c, message, kind):
+    X, table = labels(*problem(c))
+    clf = {
+        "EM": small(EMTransitionClassifier, module="linear"),
+        "CV": TransitionClassifierCV(LogisticRegression(), cv=2, random_state=0),
+        "model": LabelNoiseModel(),
+    }[kind]
+    given = np.full((N, c), 0.1 / c) + 0.9 * np.eye(c)[X[:, :c].argmax(axis=1)] if kind == "model" else X
+    if message and not (kind == "model" and labels is ONE):
+        with refused(message), mock.patch.object(LogisticRegression, "fit", side_effect=AssertionError):
+            clf.fit(given, table)
+        return
+    clf.fit(given, table)
+    assert_finite(clf, getattr(clf, "noise_model_", clf))
+
+
+def assert_finite(clf, model):
+    low, high = model.transition_interval()
+    T = model.transition_matrix_
+    assert ((low >= 0) & (low <= T) & (high >= T) & (high <= 1)).all()
+    np.testing.assert_allclose(T.sum(axis=1), 1)
+    for posterior in (clf.posterior() if clf is model else clf.label_posterior(), model.posterior()):
+        np.testing.assert_allclose(posterior.sum(axis=1), 1)
+    assert clf.find_label_issues().label_quality.between(0, 0.5).all()
+    report = noise_report(model) if clf is model else clf.noise_report()
+    json.dumps(report.facts, allow_nan=False)
+    if len(model.held_out_.clean) > 1:
+        for estimate in (model.accuracy_interval(), model.class_shares().to_numpy()):
+            assert ((np.array(estimate) >= 0) & (np.array(estimate) <= 1)).all()
+    else:
+        for estimate in (model.accuracy_interval, model.class_shares):
+            with pytest.raises(ValueError, match="at least two of them verified"):
+                estimate()
+    assert model.suggest_rows(5, random_state=0).notna().all(axis=None)
