@@ -6,7 +6,8 @@
 
 Networks are those of each problem, at the library's defaults. "CV" is `TransitionClassifierCV` of scikit-learn's
 logistic regression; it is compared with logistic regression on the noisy labels and with cleanlab's `CleanLearning` of
-it. "ranking" is the average precision of wrong labels by `label_quality` (cleanlab: its label quality), three seeds.
+it. "ranking" is the average precision of wrong labels by the label quality of the predicted probabilities, which are
+not out-of-fold (cleanlab: its label quality), three seeds.
 """
 
 import argparse
@@ -87,7 +88,7 @@ def measures(clf, data, X, X_test):
     quality = None
     if hasattr(clf, "transition_matrix_"):
         found["error of T"] = transition_error(data.transition_matrix, clf.transition_matrix_)
-        quality = clf.label_quality(X, data.y)
+        quality = clf.noise_model_.label_quality(clf.predict_proba(X), data.y, calibrate=False)
     elif hasattr(clf, "get_label_issues"):
         quality = clf.get_label_issues().label_quality.to_numpy()
     if quality is not None and wrong.any():
