@@ -18,6 +18,7 @@ from ..nets._rows import noisy_and_clean
 from ..transition._estimation import pair_counts
 from ..updates import PosteriorCounts
 from ._checks import without_bound_callbacks
+from ._parameters import epochs_for
 from ._run import Run
 
 # Only the split and the fine-tuning epochs were measured.
@@ -62,13 +63,13 @@ class HeldOutPosteriors(Callback):
         return self.posteriors_[min(epochs, max(self.posteriors_))]
 
 
-def fine_tune(run: Run, stage: str, net: NoisyLabelNet, clean: Rows, **params: Any) -> NoisyLabelNet:
-    """Fine-tune a network on clean samples, without schedules and scores of the noisy training."""
-    of_clean = {"train_split": None, "labels": "clean", "max_epochs": _FINE_TUNING_EPOCHS}
+def train_on_clean(run: Run, stage: str, clean: Rows, **params: Any) -> NoisyLabelNet:
+    """Train on clean samples only, without schedules and scores of the noisy training."""
+    of_clean = {"train_split": None, "labels": "clean", "max_epochs": epochs_for(len(clean), run.params["batch_size"])}
     params = without_bound_callbacks(run.params) | of_clean | params
     if len(clean) < params["batch_size"] and "iterator_train__drop_last" in params:
         params["iterator_train__drop_last"] = False  # it would drop all batches
-    return run.train(stage, clean, params=params, module=net.plain_module_)
+    return run.train(stage, clean, params=params)
 
 
 def train_on_both(run: Run, stage: str, noisy: Rows, clean: Rows, **params: Any) -> NoisyLabelNet:
@@ -83,7 +84,7 @@ def train_on_both(run: Run, stage: str, noisy: Rows, clean: Rows, **params: Any)
 
 
 def cross_fit(
-    run: Run, loss: Callable[[], nn.Module], *, cv: int | None, n_jobs: int | None = None, fine_tuning: bool = False
+    run: Run, loss: Callable[[], nn.Module], *, cv: int | None, n_jobs: int | None = None, alone: bool = False
 ) -> tuple[HeldOut, NDArray | None]:
     """Train outside each fold in turn and return out-of-fold posteriors after each number of epochs, in sample order.
 
@@ -93,7 +94,7 @@ def cross_fit(
     epochs = np.unique(-(-run.params["max_epochs"] * np.arange(1, _N_CANDIDATES + 1) // _N_CANDIDATES)).tolist()
     noisy, clean = _draw_folds(run, cv)
     tasks = {
-        f"fold_{k}": partial(_train_without, loss=loss, fold=fold, epochs=epochs, fine_tuning=fine_tuning)
+        f"fold_{k}": partial(_train_without, loss=loss, fold=fold, epochs=epochs, alone=alone)
         for k, fold in enumerate(zip(noisy, clean, strict=True))
     }
     posteriors, fine_tuned = zip(*run.train_parts(tasks, n_jobs), strict=True)
@@ -113,7 +114,7 @@ def _train_without(
     loss: Callable[[], nn.Module],
     fold: tuple[NDArray, NDArray],
     epochs: Sequence[int],
-    fine_tuning: bool,
+    alone: bool,
 ) -> tuple[list[list[NDArray]], NDArray | None]:
     """Train a network jointly with T outside a fold; return posteriors of the fold after each number of epochs.
 
@@ -124,12 +125,12 @@ def _train_without(
     clean_of_fold = run.clean.take(fold[1])
     posteriors = HeldOutPosteriors([run.noisy.take(fold[0]), clean_of_fold], epochs)
     update = _count_update(run, len(noisy))
-    net = train_on_both(run, stage, noisy, clean, loss=loss, update=update, callbacks=[("held_out", posteriors)])
-    fine_tuned = None
-    if fine_tuning:
+    train_on_both(run, stage, noisy, clean, loss=loss, update=update, callbacks=[("held_out", posteriors)])
+    of_alone = None
+    if alone:
         with suppress(DivergenceError):
-            fine_tuned = fine_tune(run, f"{stage}_fine_tuned", net, clean, verbose=0).predict_proba(clean_of_fold)
-    return [posteriors.after(n) for n in epochs], fine_tuned
+            of_alone = train_on_clean(run, f"{stage}_clean", clean, verbose=0).predict_proba(clean_of_fold)
+    return [posteriors.after(n) for n in epochs], of_alone
 
 
 def _count_update(run: Run, n_noisy: int) -> PosteriorCounts:

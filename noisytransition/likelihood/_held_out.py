@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import optimize, special
 
 from ..labels._columns import SourceLabels, split_columns
 from ..labels._draw import (
@@ -20,8 +21,7 @@ from ..labels._read import Labels, SeparateLabels, check_labels_of_fit, read_lab
 from ..transition._checks import check_probabilities, checked_probabilities
 from ..transition._estimation import anchor_transition_matrix, pair_counts
 from ..transition._posterior import denoise_proba
-from ._calibration import tempered_log_loss
-from ._class_offset import shift_class_prior, weights_of_clean_rows
+from ._class_offset import weights_of_clean_rows
 from ._rules import SELECT_ERRORS
 
 #: iterations of `denoise_proba`. Mean error of T without verified samples, over 294 fits of scikit-learn's classifiers:
@@ -265,15 +265,17 @@ def select_epochs(held_out: HeldOut, best: int, T: NDArray) -> Candidate:
     return later[k] if gains[k].mean() > SELECT_ERRORS * gains[k].std() / len(y) ** 0.5 else first
 
 
-def fine_tuning_helps(
-    own: NDArray, fine_tuned: NDArray, y: NDArray, offset: NDArray, weights: NDArray
-) -> tuple[bool, dict[str, float]]:
-    """Whether fine-tuning lowers the log-loss of held-out clean samples, at the best temperatures.
+def pool_weights(views: NDArray, y: NDArray, prior: NDArray, offset: NDArray) -> NDArray[np.float64]:
+    """Weights w of views of the true label in a logarithmic pool, ``P(i) ~ exp(sum_k w[k] views[:, i, k])``.
 
-    `own` and `fine_tuned` are posteriors of shape (n, c) with labels y. Fine-tuned networks have the class prior of the
-    clean samples, which `offset` corrects. Also return the mean losses, "own" and "fine-tuned".
+    Maximum a posteriori for held-out clean samples with labels y, given a unit normal prior around `prior`.
     """
-    before, after = (tempered_log_loss(proba, y, weights) for proba in (own, shift_class_prior(fine_tuned, -offset)))
-    gain = before - after
-    helps = gain.mean() > SELECT_ERRORS * gain.std(ddof=1) / len(y) ** 0.5
-    return bool(helps), {"own": float(before.mean()), "fine-tuned": float(after.mean())}
+    rows = np.arange(len(y))
+
+    def loss(w: NDArray) -> tuple[float, NDArray]:
+        log_p = special.log_softmax(views @ w + offset, axis=1)
+        value = ((w - prior) ** 2).sum() / 2 - log_p[rows, y].sum()
+        return value, w - prior + np.einsum("ni,nik->k", np.exp(log_p), views) - views[rows, y].sum(axis=0)
+
+    found: Any = optimize.minimize(loss, prior, jac=True, method="L-BFGS-B", bounds=[(0, None)] * len(prior))
+    return found.x

@@ -1,6 +1,6 @@
 """Loss functions for noisy labels: torch criteria of logits, integer labels, and other columns that they name."""
 
-from ._forward import ForwardLoss, GoldCorrectionLoss, SourcesLoss, corrected_cross_entropy
+from ._forward import ForwardLoss, GoldCorrectionLoss, PosteriorLoss, corrected_cross_entropy
 from ._weighted import GeneralizedCrossEntropyLoss, ImportanceReweightedLoss, WeightedLoss
 
 __all__ = [
@@ -8,7 +8,7 @@ __all__ = [
     "GeneralizedCrossEntropyLoss",
     "GoldCorrectionLoss",
     "ImportanceReweightedLoss",
-    "SourcesLoss",
+    "PosteriorLoss",
     "WeightedLoss",
     "corrected_cross_entropy",
 ]

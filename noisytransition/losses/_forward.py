@@ -246,30 +246,33 @@ class GoldCorrectionLoss(ForwardLoss):
         return self._weighted_sum(logits, torch.where(is_clean[:, None], certain, columns), weights)
 
 
-class SourcesLoss(GoldCorrectionLoss):
-    """Loss of samples with labels of several sources, ``- log sum_i f_i(x) P(labels | i)``; clean samples as above.
+class PosteriorLoss(nn.Module):
+    """Cross-entropy of posteriors of noisy samples, ``- sum_i q_i log f_i(x)``, and of the labels of clean samples.
 
-    The column ``row`` of a batch has the positions of its noisy samples in `likelihood`.
+    The column ``row`` of a batch has the positions of its noisy samples in `posterior`.
 
     Parameters
     ----------
-    likelihood : ndarray of shape (n_rows, n_classes)
-        Probability of all labels of each sample given each true class, up to a factor per sample.
+    posterior : ndarray of shape (n_rows, n_classes)
+        Probabilities q of the true classes of each noisy sample.
     clean_weight : float, default=1.0
         As in `GoldCorrectionLoss`.
     """
 
     columns: ClassVar[tuple[str, ...]] = ("is_clean", "row")
-    _logs: Tensor
+    _posterior: Tensor
 
-    def __init__(self, likelihood: NDArray[np.float64], clean_weight: float = 1.0) -> None:
-        super().__init__(np.eye(likelihood.shape[1]), clean_weight)
-        logs = np.log(np.maximum(likelihood, MIN_ENTRY))
-        self.register_buffer("_logs", torch.as_tensor(logs, dtype=torch.get_default_dtype()), persistent=False)
+    def __init__(self, posterior: NDArray[np.float64], clean_weight: float = 1.0) -> None:
+        super().__init__()
+        self.clean_weight = clean_weight
+        q = torch.as_tensor(posterior, dtype=torch.get_default_dtype())
+        self.register_buffer("_posterior", q, persistent=False)
 
-    def forward(self, logits: Tensor, y: Tensor, is_clean: Tensor, row: Tensor) -> Tensor:  # type: ignore[override]
-        """Loss as in `GoldCorrectionLoss`; `y` has the labels of clean samples, and is ignored for others."""
-        return super().forward(logits, y, is_clean, self._logs[row])
+    def forward(self, logits: Tensor, y: Tensor, is_clean: Tensor, row: Tensor) -> Tensor:
+        """Weighted sum of the losses, divided by n_samples; `y` has the labels of clean samples."""
+        log_f = torch.log_softmax(logits, dim=1)
+        of_clean = -self.clean_weight * log_f.gather(1, y[:, None])[:, 0]
+        return torch.where(is_clean, of_clean, -(self._posterior[row] * log_f).sum(1)).mean()
 
 
 def _state(logits: Tensor) -> tuple[int, int]:

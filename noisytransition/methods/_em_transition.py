@@ -9,27 +9,29 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import special
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from ..base._classifier import NoisyLabelClassifier
 from ..base._noise_model_mixin import NoiseModelMixin
 from ..data._read import DRAWS
 from ..fitting._checks import CONSTRAINTS, NUMBER
-from ..fitting._cross_fitting import check_folds, cross_fit, fine_tune, train_on_both
+from ..fitting._cross_fitting import check_folds, cross_fit, train_on_both, train_on_clean
+from ..fitting._parameters import epochs_for
 from ..fitting._parameters import Module
 from ..fitting._run import Run
 from ..fitting._starts import classes_without_clean_rows, start_of_transition
 from ..labels._pandas import in_class_order
-from ..likelihood._class_offset import weights_of_clean_rows
+from ..likelihood._class_offset import shift_class_prior, weights_of_clean_rows
 from ..likelihood._diagnostics import warn_of_reasons, worse_than_labels
 from ..likelihood._fit import LARGEST_WEIGHT
-from ..likelihood._held_out import HeldOut, fine_tuning_helps, select_epochs
+from ..likelihood._held_out import HeldOut, pool_weights, select_epochs
 from ..likelihood._shrinkage import Prior, check_prior
-from ..losses import GoldCorrectionLoss, SourcesLoss
+from ..losses import GoldCorrectionLoss, PosteriorLoss
 from ..nets import Rows
 from ..nets._checks import DivergenceError
 from ..noise_model import LabelNoiseModel
-from ..transition._estimation import normalise_rows
+from ..transition._estimation import finite_log, normalise_rows
 
 # fraction of the epochs for the warm-up: T and accuracy are no worse than after all epochs (design half of
 # examples/benchmarks/zoo, error of T 0.159 and 0.174, accuracy 0.802 and 0.799)
@@ -176,10 +178,9 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     def _fit(self, run: Run) -> None:
         start, warm_up = self._start(run)
         weight = self._clean_weight(run)
-        loss = partial(GoldCorrectionLoss, start, weight)
-        # a fine-tuned network would forget a class without clean samples
-        fine_tuning = self.fine_tune and run.n_clean >= _LEAST_CLEAN_ROWS and not classes_without_clean_rows(run)
-        held_out, fine_tuned = cross_fit(run, loss, cv=self.cv, n_jobs=self.n_jobs, fine_tuning=fine_tuning)
+        held_out, alone = cross_fit(
+            run, partial(GoldCorrectionLoss, start, weight), cv=self.cv, n_jobs=self.n_jobs, alone=self._trains_alone(run)
+        )
         model = self._fit_noise_model(run, held_out, start)
         counts = np.maximum(model.transition_counts_ - held_out.scaled_pairs, 0)  # without the verified samples
         T = normalise_rows(counts + _SMALLEST_COUNT * model.transition_matrix_)
@@ -187,9 +188,51 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         self.n_epochs_ = chosen.epochs
         # more epochs may help: continue from the warm-up; other networks would keep labels that it has memorised
         module = warm_up.plain_module_ if warm_up and chosen is held_out.candidates[-1] else None
-        noisy, clean, loss = self._last_training(run, model, T, weight)
-        self.net_ = train_on_both(run, "em", noisy, clean, loss=loss, module=module, max_epochs=self.n_epochs_)
-        self._select_network(run, held_out, chosen.proba_meta, fine_tuned, clean)
+        clean = run.clean
+        if self.meta_sampling == "stratified":  # batches then have the class prior of the noisy samples
+            clean = clean.with_columns(sample_weight=weights_of_clean_rows(model.class_offset_, clean.label))
+        if self.cv is None:
+            self.net_ = train_on_both(run, "em", run.noisy, clean, loss=GoldCorrectionLoss(T, weight), module=module, max_epochs=self.n_epochs_)
+            return
+        targets = self._targets(run, held_out, model, alone, clean)
+        loss = PosteriorLoss(targets, weight)
+        noisy = run.noisy.with_columns(row=np.arange(len(run.noisy)))
+        import os
+        epochs = self.n_epochs_ if os.environ.get("STUDENT") == "chosen" else run.params["max_epochs"]
+        if os.environ.get("STUDENT") == "chosen500":
+            epochs = max(epochs, epochs_for(len(noisy), run.params["batch_size"]))
+        if os.environ.get("FRESH"):
+            module = None
+        self.net_ = train_on_both(run, "em", noisy, clean.with_columns(row=0), loss=loss, module=module, max_epochs=epochs)
+
+    def _targets(self, run: Run, held_out: HeldOut, model: LabelNoiseModel, alone: NDArray | None, clean: Rows) -> NDArray:
+        """Posteriors of the noisy samples, pooled with the network that is trained on the clean samples only."""
+        import os
+        offset = model.class_offset_
+        of_noisy = model.calibrate(held_out.candidates[model.best_candidate_].proba)
+        of_clean = model.left_out_of_clean_
+        posterior = model.posterior_of_fit()
+        views = [finite_log(of_noisy), finite_log(posterior) - finite_log(of_noisy)]
+        label = np.zeros(of_clean.shape)
+        known = held_out.noisy_of_clean >= 0
+        label[known] = finite_log(model._channel.posterior(of_clean[known], held_out.noisy_of_clean[known])) - finite_log(of_clean[known])
+        views_of_clean = [finite_log(of_clean), label]
+        prior = [1.0, 1.0]
+        if alone is not None:
+            net = train_on_clean(run, "clean", clean)
+            views.append(finite_log(shift_class_prior(net.predict_proba(run.noisy), -offset)))
+            views_of_clean.append(finite_log(shift_class_prior(alone, -offset)))
+            prior.append(0.0)
+        w = pool_weights(np.stack(views_of_clean, -1), held_out.clean, np.array(prior), offset)
+        self.pool_ = w
+        worse = special.softmax(np.stack(views_of_clean, -1)[..., [0, *range(2, len(prior))]] @ np.delete(w, 1), axis=1)
+        reasons = worse_than_labels(worse, held_out.clean, held_out.noisy_of_clean)
+        warn_of_reasons(reasons, stacklevel=5)
+        self.diagnostics_ |= reasons
+        return special.softmax(np.stack(views, -1) @ w, axis=1)
+
+    def _trains_alone(self, run: Run) -> bool:
+        return bool(self.fine_tune and self.cv and run.n_clean >= _LEAST_CLEAN_ROWS and not classes_without_clean_rows(run))
 
     def _start(self, run: Run) -> tuple[NDArray[np.float64], Any]:
         """Initial T, and the warm-up that it is estimated from, if any."""
@@ -208,37 +251,6 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         n_clean = max(run.n_clean, 1)
         most = min(len(run.noisy), _MOST_OF_CLASS * len(run.classes), LARGEST_WEIGHT * n_clean)
         return max(most / n_clean, 1.0) ** 0.5
-
-    def _last_training(self, run: Run, model: LabelNoiseModel, T: NDArray, weight: Any) -> tuple[Rows, Rows, Any]:
-        """Noisy and clean samples, and loss of the last training."""
-        clean = run.clean
-        if self.meta_sampling == "stratified":  # batches then have the class prior of the noisy samples
-            clean = clean.with_columns(sample_weight=weights_of_clean_rows(model.class_offset_, clean.label))
-        likelihood = model._label_likelihood(run.noisy.positions)
-        if likelihood is None:
-            return run.noisy, clean, GoldCorrectionLoss(T, weight)
-        noisy = run.noisy.with_columns(row=np.arange(len(run.noisy)))
-        return noisy, clean.with_columns(row=0), SourcesLoss(likelihood, weight)
-
-    def _select_network(
-        self, run: Run, held_out: HeldOut, own: NDArray, fine_tuned: NDArray | None, clean: Rows
-    ) -> None:
-        """Fine-tune the network if this predicts held-out clean samples better; warn if the labels are better."""
-        self.selected_classifier_ = "own"
-        self.selection_losses_: dict[str, float] = {}
-        of_clean = own
-        if fine_tuned is not None:
-            offset = self.noise_model_.class_offset_
-            weights = held_out.weights_of_clean(offset)
-            helps, self.selection_losses_ = fine_tuning_helps(own, fine_tuned, held_out.clean, offset, weights)
-            if helps:
-                with suppress(DivergenceError):
-                    self.net_ = fine_tune(run, "fine_tuned", self.net_, clean)
-                    self.selected_classifier_ = "fine-tuned"
-                    of_clean = fine_tuned
-        reasons = worse_than_labels(of_clean, held_out.clean, held_out.noisy_of_clean)
-        warn_of_reasons(reasons, stacklevel=5)
-        self.diagnostics_ |= reasons
 
     def _fit_noise_model(self, run: Run, held_out: HeldOut, start: NDArray) -> LabelNoiseModel:
         """Estimate T, set its fitted attributes and warn of its diagnostics."""

@@ -205,6 +205,7 @@ class LabelNoiseModel:
     def _with_noise(self, fit: NoiseFit, labels: NDArray, c: int) -> Self:
         """Set the fitted attributes from a fit of the noise. The first c labels are classes."""
         held_out = fit.held_out
+        self._fit_kept = fit
         fit, bars = with_error_bars(fit)
         self.classes_, self.labels_, self.anchors_ = labels[:c], labels, None
         self.transition_matrix_, self.transition_counts_ = fit.transition_matrix[:c], fit.counts[:c]
@@ -649,18 +650,9 @@ class LabelNoiseModel:
         of = self.held_out_.sources
         return None if of is None else self._by_source(of._replace(codes=of.at(rows)))
 
-    def _label_likelihood(self, rows: NDArray[np.integer]) -> NDArray | None:
-        """Probability of the labels of noisy samples of `fit` given each true class; None if T alone gives it.
-
-        For several sources, it is that of all labels. If a posterior is fitted to verified pairs, it is this posterior:
-        a network then maximises the probability that a label drawn from it agrees with one drawn from the posterior.
-        """
-        of = self.held_out_
-        if of.sources is not None:
-            return self._likelihood(rows)
-        if isinstance(self._channel, OneT) or not np.array_equal(of.rows, rows):  # without folds, some have none
-            return None
-        return self.posterior_of_fit()
+    @property
+    def left_out_of_clean_(self):
+        return left_out_of_clean(self._fit_kept)
 
     def posterior_of_fit(self) -> NDArray[np.float64]:
         """Compute P(true | x, labels) of the noisy samples of `fit`, of shape (n, c)."""
