@@ -38,9 +38,6 @@ def _self_cleaned(cls):
 SELF_CLEANED = [_self_cleaned(cls) for cls in NEED_CLEAN_DATA]
 
 
-PLAIN = {"fine_tune": False}
-
-
 def small(cls, **params):
     """A classifier that trains in a moment."""
     fast = {"max_epochs": 3, "batch_size": 64, "random_state": 0}
@@ -50,6 +47,4 @@ def small(cls, **params):
     fast |= {name: 2 for name in ("warm_up_epochs", "fine_tuning_epochs") if name in known}
     if "cv" in known:
         fast |= {"cv": 2}
-    # choices take longer than the fit: test_final.py, test_diagnostics.py and test_em_transition.py have them
-    fast |= {name: plain for name, plain in PLAIN.items() if name in known}
     return cls(**(fast | params))

@@ -11,7 +11,6 @@ import torch
 from estimators import (
     CLASSIFIERS,
     NEED_CLEAN_DATA,
-    PLAIN,
     SELF_CLEANED,
     WITH_TRANSITION,
     WITHOUT_CLEAN_DATA,
@@ -48,7 +47,7 @@ def is_own(cls):
 
 def checked(cls):
     """Create a classifier with fewer epochs and trainings than the default."""
-    few = {"cv": 2, "fine_tuning_epochs": 8} | PLAIN
+    few = {"cv": 2, "fine_tuning_epochs": 8}
     fewer = {name: value for name, value in few.items() if name in cls._get_param_names()}
     return cls(max_epochs=5, batch_size=64, optimizer="sgd", lr=0.5, random_state=0, **fewer)
 

@@ -54,17 +54,12 @@ def test_a_mark_is_found_where_it_is(blobs):
     assert found([X, X_meta.astype(np.float32)]) == {"noisy", "clean"}
 
 
-def choice(cls):
-    """The choice of the last classifier, which trains on clean rows, in methods that have it."""
-    return {"fine_tune": True} if "fine_tune" in cls._get_param_names() else {}
-
-
 @every
 @pytest.mark.parametrize("form", FORMS)
 def test_no_row_is_in_a_pickle(cls, form, blobs):
     args, clean = FORMS[form](*marked(blobs))
     scores = EpochScoring("accuracy", on_train=True, name="train_acc", lower_is_better=False)
-    params = {"lr": 1e-4, "callbacks": [scores], "train_split": ValidSplit(4)} | choice(cls)
+    params = {"lr": 1e-4, "callbacks": [scores], "train_split": ValidSplit(4)}
     assert found(small(cls, **params).fit(*args, **clean)) == set()
 
 
@@ -72,7 +67,7 @@ def test_no_row_is_in_a_pickle(cls, form, blobs):
 def test_no_row_is_in_a_pickle_of_a_fit_that_is_resumed_or_read(cls, blobs, tmp_path):
     args, clean = FORMS["meta"](*marked(blobs))
     for _ in range(2):
-        assert found(small(cls, lr=1e-4, **choice(cls)).fit(*args, **clean, state=tmp_path / "state")) == set()
+        assert found(small(cls, lr=1e-4).fit(*args, **clean, state=tmp_path / "state")) == set()
 
 
 # ---------------------------------------------------------------------------- histories
@@ -83,10 +78,9 @@ def test_histories_are_of_epochs_and_callbacks_see_the_batches(cls, blobs):
     assert [row["batches"] for h in clf.histories_.values() for row in h] == [[]] * len(batches.of_epochs)
 
 
-@pytest.mark.parametrize("cls", [cls for cls in CLASSIFIERS if "fine_tune" in cls._get_param_names()])
-def test_trainings_that_only_judge_leave_no_history(cls, blobs):
-    clf, plain = fit(cls, blobs, fine_tune=True), fit(cls, blobs)
-    assert list(clf.histories_) == [*plain.histories_, *["fine_tuned"] * (clf.selected_classifier_ == "fine-tuned")]
+def test_trainings_of_folds_on_clean_samples_leave_no_history(blobs):
+    clf = fit(EMTransitionClassifier, blobs)
+    assert list(clf.histories_) == ["warm_up", "fold_0", "fold_1", "clean", "em"]
 
 
 def test_a_pickle_does_not_grow_with_the_batches(blobs):

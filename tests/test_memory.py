@@ -41,7 +41,7 @@ FITS = {
     "cross-entropy": (CrossEntropyClassifier(**NET), False),
     "verified": (ForwardClassifier(**NET), True),
     "both sets": (GLCClassifier(**NET), True),
-    "folds": (EMTransitionClassifier(**NET, cv=2, fine_tune=False), True),
+    "folds": (EMTransitionClassifier(**NET, cv=2), True),
 }
 
 

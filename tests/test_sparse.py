@@ -196,7 +196,7 @@ def test_rows_are_made_dense_batch_by_batch(params, dense_shapes, tmp_path, monk
     X = sp.random_array((N_ROWS, N_COLUMNS), density=0.002, rng=rng, format="csr", dtype=np.float32)
     y = rng.integers(2, size=N_ROWS)
     verified = np.where(np.arange(N_ROWS) < 200, y, -1)
-    given = params | {"max_epochs": 1, "batch_size": 50, "fine_tune": False}
+    given = params | {"max_epochs": 1, "batch_size": 50}
     cls = given.pop("cls")
     given = {name: value for name, value in given.items() if name in cls._get_param_names()}
     with warnings.catch_warnings():

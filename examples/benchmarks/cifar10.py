@@ -19,7 +19,6 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 from shared import (
     META_STEP,
-    PLAIN,
     RESULTS,
     add_row,
     confident_joint,
@@ -136,7 +135,7 @@ def run(folder, noise, seed):
         "GLC": GLCClassifier(transition_init=gold, **params),
         "true T": GLCClassifier(transition_init=T, **params),
         "meta-gradient": MetaTransitionClassifier.as_published(transition_init=gold, **META_STEP, **params),
-        "EM": EMTransitionClassifier(transition_init=gold, **PLAIN, **params),
+        "EM": EMTransitionClassifier(transition_init=gold, **params),
     }.items():
         if name not in done:
             started = time.perf_counter()

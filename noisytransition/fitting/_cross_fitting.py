@@ -18,17 +18,14 @@ from ..nets._rows import noisy_and_clean
 from ..transition._estimation import pair_counts
 from ..updates import PosteriorCounts
 from ._checks import without_bound_callbacks
-from ._parameters import epochs_for
 from ._run import Run
 
-# Only the split and the fine-tuning epochs were measured.
+# Only the split was measured.
 # without folds, a third of the noisy and half of the clean samples are held out: better than 1/5 and 1/2, 1/10 and 0.3,
 # 1/3 and 1/3 (one seed of the cells of em_transition.py)
 _SPLIT = (3, 2)
 # compared numbers of epochs, at equal distances
 _N_CANDIDATES = 8
-# selecting one of seven numbers of epochs was no better on the design half of the zoo
-_FINE_TUNING_EPOCHS = 50
 # running counts of T average over about a quarter of an epoch and at least four batches
 _AVERAGED = 0.25
 # fraction of the training before the first update of T, while the network knows little about the classes
@@ -63,13 +60,18 @@ class HeldOutPosteriors(Callback):
         return self.posteriors_[min(epochs, max(self.posteriors_))]
 
 
-def train_on_clean(run: Run, stage: str, clean: Rows, **params: Any) -> NoisyLabelNet:
-    """Train on clean samples only, without schedules and scores of the noisy training."""
-    of_clean = {"train_split": None, "labels": "clean", "max_epochs": epochs_for(len(clean), run.params["batch_size"])}
-    params = without_bound_callbacks(run.params) | of_clean | params
+def predict_from_clean(run: Run, stage: str, clean: Rows, rows: Rows) -> NDArray | None:
+    """Posteriors by a network trained on clean samples alone, without the noisy training's schedules and scores.
+
+    None if it diverges.
+    """
+    params = without_bound_callbacks(run.params) | {"train_split": None, "labels": "clean"}
     if len(clean) < params["batch_size"] and "iterator_train__drop_last" in params:
         params["iterator_train__drop_last"] = False  # it would drop all batches
-    return run.train(stage, clean, params=params)
+    with suppress(DivergenceError):
+        proba: NDArray = run.train(stage, clean, params=params).predict_proba(rows)
+        return proba
+    return None
 
 
 def train_on_both(run: Run, stage: str, noisy: Rows, clean: Rows, **params: Any) -> NoisyLabelNet:
@@ -88,8 +90,9 @@ def cross_fit(
 ) -> tuple[HeldOut, NDArray | None]:
     """Train outside each fold in turn and return out-of-fold posteriors after each number of epochs, in sample order.
 
-    Without `cv`, one training holds out a third of the noisy and half of the clean samples. The second result has the
-    posteriors of the clean samples by the fine-tuned networks; None if one of them diverges.
+    Without `cv`, one training holds out a third of the noisy and half of the clean samples. With `alone`, the second
+    result has the posteriors of the clean samples by networks trained on the other clean samples alone; None if one of
+    them diverges.
     """
     epochs = np.unique(-(-run.params["max_epochs"] * np.arange(1, _N_CANDIDATES + 1) // _N_CANDIDATES)).tolist()
     noisy, clean = _draw_folds(run, cv)
@@ -97,9 +100,9 @@ def cross_fit(
         f"fold_{k}": partial(_train_without, loss=loss, fold=fold, epochs=epochs, alone=alone)
         for k, fold in enumerate(zip(noisy, clean, strict=True))
     }
-    posteriors, fine_tuned = zip(*run.train_parts(tasks, n_jobs), strict=True)
+    posteriors, of_alone = zip(*run.train_parts(tasks, n_jobs), strict=True)
     held_out = _held_out(run, noisy, clean, epochs, posteriors)
-    return held_out, None if any(proba is None for proba in fine_tuned) else _in_order(fine_tuned, clean)
+    return held_out, None if any(proba is None for proba in of_alone) else _in_order(of_alone, clean)
 
 
 def _in_order(of_folds: Sequence[NDArray], positions: Sequence[NDArray]) -> NDArray:
@@ -118,7 +121,8 @@ def _train_without(
 ) -> tuple[list[list[NDArray]], NDArray | None]:
     """Train a network jointly with T outside a fold; return posteriors of the fold after each number of epochs.
 
-    With `fine_tuning`, also return the posteriors of its clean samples after fine-tuning, or None if this diverges.
+    With `alone`, also return the posteriors of its clean samples by a network trained on the others alone, or None if
+    this diverges.
     """
     noisy = run.noisy.take(np.delete(np.arange(len(run.noisy)), fold[0]))
     clean = run.clean.take(np.delete(np.arange(run.n_clean), fold[1]))
@@ -126,10 +130,7 @@ def _train_without(
     posteriors = HeldOutPosteriors([run.noisy.take(fold[0]), clean_of_fold], epochs)
     update = _count_update(run, len(noisy))
     train_on_both(run, stage, noisy, clean, loss=loss, update=update, callbacks=[("held_out", posteriors)])
-    of_alone = None
-    if alone:
-        with suppress(DivergenceError):
-            of_alone = train_on_clean(run, f"{stage}_clean", clean, verbose=0).predict_proba(clean_of_fold)
+    of_alone = predict_from_clean(run, f"{stage}_clean", clean, clean_of_fold) if alone else None
     return [posteriors.after(n) for n in epochs], of_alone
 
 

@@ -85,16 +85,11 @@ def params_of_fit(params: dict[str, Any], noisy: Rows, n_classes: int) -> dict[s
         sized = built_in(params["module"], n_in, n_classes, *_column_scale(noisy, n_in))
         params = sized | params | {"module": MLP}
     if params["max_epochs"] == "auto":
-        params = params | {"max_epochs": max(_LEAST_EPOCHS, epochs_for(len(noisy), params["batch_size"]))}
+        steps = 1 if params["batch_size"] == -1 else ceil(len(noisy) / params["batch_size"])
+        params = params | {"max_epochs": max(_LEAST_EPOCHS, ceil(_LEAST_STEPS / steps))}
     if params["lr"] == "auto":
         params = params | {"lr": _lr(params, noisy)}
     return params
-
-
-def epochs_for(n: int, batch_size: int) -> int:
-    """Epochs of the minimum number of steps on n samples."""
-    steps = 1 if batch_size == -1 else ceil(n / batch_size)
-    return ceil(_LEAST_STEPS / steps)
 
 
 def _lr(params: dict[str, Any], noisy: Rows) -> float:

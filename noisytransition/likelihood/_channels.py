@@ -9,6 +9,14 @@ from scipy import special
 from ..transition._estimation import finite_log
 from ..transition._posterior import posterior_given_label
 
+# smaller entries of T are raised to this share of a uniform one
+_SMALLEST_RATE = 0.01
+
+
+def floored(T: NDArray) -> NDArray[np.float64]:
+    """T without small entries, whose logarithms would have much weight in a pool."""
+    return np.maximum(T, _SMALLEST_RATE / len(T))
+
 
 class OneT(NamedTuple):
     """One T for all samples."""

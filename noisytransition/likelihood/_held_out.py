@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import optimize, special
 
 from ..labels._columns import SourceLabels, split_columns
 from ..labels._draw import (
@@ -263,19 +262,3 @@ def select_epochs(held_out: HeldOut, best: int, T: NDArray) -> Candidate:
     gains = np.array([of_later - right for of_later in right_later])
     k = gains.mean(axis=1).argmax()
     return later[k] if gains[k].mean() > SELECT_ERRORS * gains[k].std() / len(y) ** 0.5 else first
-
-
-def pool_weights(views: NDArray, y: NDArray, prior: NDArray, offset: NDArray) -> NDArray[np.float64]:
-    """Weights w of views of the true label in a logarithmic pool, ``P(i) ~ exp(sum_k w[k] views[:, i, k])``.
-
-    Maximum a posteriori for held-out clean samples with labels y, given a unit normal prior around `prior`.
-    """
-    rows = np.arange(len(y))
-
-    def loss(w: NDArray) -> tuple[float, NDArray]:
-        log_p = special.log_softmax(views @ w + offset, axis=1)
-        value = ((w - prior) ** 2).sum() / 2 - log_p[rows, y].sum()
-        return value, w - prior + np.einsum("ni,nik->k", np.exp(log_p), views) - views[rows, y].sum(axis=0)
-
-    found: Any = optimize.minimize(loss, prior, jac=True, method="L-BFGS-B", bounds=[(0, None)] * len(prior))
-    return found.x

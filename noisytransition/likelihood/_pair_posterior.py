@@ -7,15 +7,12 @@ from numpy.typing import NDArray
 from scipy import optimize, special
 
 from ..transition._estimation import finite_log, normalise_rows
-from ._channels import LogLinear
+from ._channels import LogLinear, floored
 from ._rules import EVIDENCE
 
 #: precision of the prior of an entry of M, which then adds about 0.3 to a logit; 4 and 30 perform equally well (design
 # half of examples/benchmarks/zoo)
 PRECISION = 10.0
-# smaller entries of T are raised to this share of a uniform one
-_SMALLEST_RATE = 0.01
-
 # upper bound of the share of wrong true labels; at 0.8, correct ones that contradict rule-based labels seemed wrong
 _LARGEST_SHARE = 0.3
 
@@ -135,7 +132,7 @@ def fit_channel(
 def _channel_of_one_T(T: NDArray) -> LogLinear:
     """Channel that equals one T, except for small entries."""
     c = len(T)
-    return LogLinear(np.log(np.maximum(T, _SMALLEST_RATE / c)), np.ones(2), np.zeros((c, c)))
+    return LogLinear(np.log(floored(T)), np.ones(2), np.zeros((c, c)))
 
 
 # Columns of M share no pairs, so the expected information (with the priors) is an arrow matrix: a block for each column

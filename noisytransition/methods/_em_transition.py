@@ -1,7 +1,6 @@
 """Joint maximum-likelihood estimation of classifier and T from noisy and clean labels."""
 
 from __future__ import annotations
-from contextlib import suppress
 from functools import partial
 from math import ceil
 from numbers import Integral
@@ -9,29 +8,28 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 from sklearn.utils._param_validation import Interval, StrOptions
+from torch import nn
 
 from ..base._classifier import NoisyLabelClassifier
 from ..base._noise_model_mixin import NoiseModelMixin
 from ..data._read import DRAWS
 from ..fitting._checks import CONSTRAINTS, NUMBER
-from ..fitting._cross_fitting import check_folds, cross_fit, train_on_both, train_on_clean
-from ..fitting._parameters import epochs_for
+from ..fitting._cross_fitting import check_folds, cross_fit, predict_from_clean, train_on_both
 from ..fitting._parameters import Module
 from ..fitting._run import Run
 from ..fitting._starts import classes_without_clean_rows, start_of_transition
 from ..labels._pandas import in_class_order
 from ..likelihood._class_offset import shift_class_prior, weights_of_clean_rows
 from ..likelihood._diagnostics import warn_of_reasons, worse_than_labels
-from ..likelihood._fit import LARGEST_WEIGHT
-from ..likelihood._held_out import HeldOut, pool_weights, select_epochs
+from ..likelihood._fit import LARGEST_WEIGHT, NoiseFit, fit_noise, left_out_of_clean
+from ..likelihood._held_out import HeldOut, select_epochs
+from ..likelihood._pool import Views, pool_weights, pooled
 from ..likelihood._shrinkage import Prior, check_prior
 from ..losses import GoldCorrectionLoss, PosteriorLoss
 from ..nets import Rows
-from ..nets._checks import DivergenceError
 from ..noise_model import LabelNoiseModel
-from ..transition._estimation import finite_log, normalise_rows
+from ..transition._estimation import normalise_rows
 
 # fraction of the epochs for the warm-up: T and accuracy are no worse than after all epochs (design half of
 # examples/benchmarks/zoo, error of T 0.159 and 0.174, accuracy 0.802 and 0.799)
@@ -40,7 +38,7 @@ _WARM_UP = 0.25
 # each class. On the zoo's design half (three seeds), accuracy changes by +0.3 +- 0.2 points compared with the fourth
 # root. The ratio itself, with 100, is better still there (+0.8 +- 0.3), but overfits ten clean samples of a class
 _MOST_OF_CLASS = 200
-# with fewer clean samples, each of the three folds would compare networks on one sample
+# with fewer clean samples, a network of two folds has too few
 _LEAST_CLEAN_ROWS = 6
 # pseudo-count of T's row, for classes without remaining samples
 _SMALLEST_COUNT = 1e-3
@@ -58,16 +56,18 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
             f_y(x) of clean labels in the same batches;  predict the samples of fold k at several epochs
         T           = maximum-likelihood estimate from the out-of-fold posteriors at the best epoch
                       (`LabelNoiseModel`)
-        classifier  = network trained on all samples through T up to this epoch, or longer if this
-                      improves the out-of-fold predictions;  fine-tuned on the clean samples if this
-                      lowers their log-loss
+        q           = P(true | x, label) of each noisy sample: a pool of the out-of-fold predictions, the label
+                      through T, and a network that is trained on the clean samples alone; the weights
+                      maximise the likelihood of held-out clean samples
+        classifier  = network trained on q and on the clean labels
 
-    `fit` trains the network four times after a short warm-up, and fine-tunes it at most four times; with ``cv=None``
-    and ``fine_tune=False``, it trains twice after the warm-up. T is more precise if the verified samples keep their
-    noisy labels. See :doc:`/methods/maximum_likelihood` for the statistics and :doc:`/trust` for checks of T.
+    `fit` trains the network four times after a short warm-up, and four times on the clean samples alone. With
+    ``cv=None``, it trains twice after the warm-up, the last time by the likelihoods above. T is more precise if the
+    verified samples keep their noisy labels. See :doc:`/methods/maximum_likelihood` for the statistics and
+    :doc:`/trust` for checks of T.
 
-    With several sources, T describes the most frequent label of each sample; `noise_model_` has a T for each source.
-    The last training then maximises the likelihood of all labels, ``sum_i f_i(x) P(labels of the sample | i)``.
+    With several sources, T describes the most frequent label of each sample; `noise_model_` has a T for each source,
+    and q uses all labels of a sample.
 
     Parameters
     ----------
@@ -80,10 +80,6 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         Matrix that T is shrunk towards, as `prior` of `em_transition_matrix`.
     meta_sampling : {"random", "stratified"}, default="random"
         How the clean samples were drawn. "stratified": a fixed number per class; `fit` corrects their class prior.
-    fine_tune : bool, default=True
-        Fine-tune on the clean samples for 50 epochs if this lowers their cross-validated log-loss by one standard
-        error. Requires six clean samples, and each class among them. Callbacks for scores, checkpoints and
-        learning rates are omitted; instead of a schedule of the learning rate, it has ``lr / 100``.
     n_jobs : int, optional
         Number of folds trained in parallel by `joblib.Parallel`. The result is the same.
     transition_init : array-like or str, default="gold-shrunk"
@@ -110,9 +106,9 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         Expected number of noisy samples of each true class.
     cv_results_ : dict of ndarray
         Candidate numbers of ``epochs`` and their ``log_evidence``. The last training has `n_epochs_` epochs.
-    selected_classifier_ : {"own", "fine-tuned"}
-        Selected network, trained through T only ("own") or also fine-tuned. `selection_losses_` has their
-        cross-validated log-losses, if `fit` compared them.
+    posterior_weights_ : dict of str to float
+        Weights of what gives the posteriors of the last training: "features", "label" and, if there are at least six
+        clean samples and each class is among them, "clean". Only set if `cv` is not None.
     transition_init_, transition_history_
         Initial T; initial and final T.
     classes_, net_, histories_, n_features_in_
@@ -148,7 +144,6 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         **CONSTRAINTS,
         "meta_weight": [NUMBER, StrOptions({"auto"})],
         "cv": [Interval(Integral, 2, None, closed="left"), None],
-        "fine_tune": ["boolean"],
     }
 
     def __init__(
@@ -161,7 +156,6 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         cv: int | None = 3,
         transition_prior: Prior = "symmetric",
         meta_sampling: str = "random",
-        fine_tune: bool = True,
         n_jobs: int | None = None,
         **net_params: Any,
     ) -> None:
@@ -172,16 +166,17 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         self.cv = cv
         self.transition_prior = transition_prior
         self.meta_sampling = meta_sampling
-        self.fine_tune = fine_tune
         self.n_jobs = n_jobs
 
     def _fit(self, run: Run) -> None:
         start, warm_up = self._start(run)
         weight = self._clean_weight(run)
-        held_out, alone = cross_fit(
-            run, partial(GoldCorrectionLoss, start, weight), cv=self.cv, n_jobs=self.n_jobs, alone=self._trains_alone(run)
-        )
-        model = self._fit_noise_model(run, held_out, start)
+        # alone, they would never predict a class without clean samples
+        alone = self.cv is not None and run.n_clean >= _LEAST_CLEAN_ROWS and not classes_without_clean_rows(run)
+        loss = partial(GoldCorrectionLoss, start, weight)
+        held_out, of_alone = cross_fit(run, loss, cv=self.cv, n_jobs=self.n_jobs, alone=alone)
+        fit = self._fit_noise_model(run, held_out, start)
+        model = self.noise_model_
         counts = np.maximum(model.transition_counts_ - held_out.scaled_pairs, 0)  # without the verified samples
         T = normalise_rows(counts + _SMALLEST_COUNT * model.transition_matrix_)
         chosen = select_epochs(held_out, model.best_candidate_, T)
@@ -192,47 +187,35 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         if self.meta_sampling == "stratified":  # batches then have the class prior of the noisy samples
             clean = clean.with_columns(sample_weight=weights_of_clean_rows(model.class_offset_, clean.label))
         if self.cv is None:
-            self.net_ = train_on_both(run, "em", run.noisy, clean, loss=GoldCorrectionLoss(T, weight), module=module, max_epochs=self.n_epochs_)
-            return
-        targets = self._targets(run, held_out, model, alone, clean)
-        loss = PosteriorLoss(targets, weight)
-        noisy = run.noisy.with_columns(row=np.arange(len(run.noisy)))
-        import os
-        epochs = self.n_epochs_ if os.environ.get("STUDENT") == "chosen" else run.params["max_epochs"]
-        if os.environ.get("STUDENT") == "chosen500":
-            epochs = max(epochs, epochs_for(len(noisy), run.params["batch_size"]))
-        if os.environ.get("FRESH"):
-            module = None
-        self.net_ = train_on_both(run, "em", noisy, clean.with_columns(row=0), loss=loss, module=module, max_epochs=epochs)
+            self._warn_if_worse(held_out, chosen.proba_meta)
+            rows = run.noisy, clean
+            last: nn.Module = GoldCorrectionLoss(T, weight)
+        else:
+            posterior = self._posterior(run, fit, of_alone, clean)
+            rows = run.noisy.with_columns(row=np.arange(len(run.noisy))), clean.with_columns(row=0)
+            last = PosteriorLoss(posterior, weight)
+        self.net_ = train_on_both(run, "em", *rows, loss=last, module=module, max_epochs=self.n_epochs_)
 
-    def _targets(self, run: Run, held_out: HeldOut, model: LabelNoiseModel, alone: NDArray | None, clean: Rows) -> NDArray:
-        """Posteriors of the noisy samples, pooled with the network that is trained on the clean samples only."""
-        import os
-        offset = model.class_offset_
-        of_noisy = model.calibrate(held_out.candidates[model.best_candidate_].proba)
-        of_clean = model.left_out_of_clean_
-        posterior = model.posterior_of_fit()
-        views = [finite_log(of_noisy), finite_log(posterior) - finite_log(of_noisy)]
-        label = np.zeros(of_clean.shape)
-        known = held_out.noisy_of_clean >= 0
-        label[known] = finite_log(model._channel.posterior(of_clean[known], held_out.noisy_of_clean[known])) - finite_log(of_clean[known])
-        views_of_clean = [finite_log(of_clean), label]
-        prior = [1.0, 1.0]
-        if alone is not None:
-            net = train_on_clean(run, "clean", clean)
-            views.append(finite_log(shift_class_prior(net.predict_proba(run.noisy), -offset)))
-            views_of_clean.append(finite_log(shift_class_prior(alone, -offset)))
-            prior.append(0.0)
-        w = pool_weights(np.stack(views_of_clean, -1), held_out.clean, np.array(prior), offset)
-        self.pool_ = w
-        worse = special.softmax(np.stack(views_of_clean, -1)[..., [0, *range(2, len(prior))]] @ np.delete(w, 1), axis=1)
-        reasons = worse_than_labels(worse, held_out.clean, held_out.noisy_of_clean)
-        warn_of_reasons(reasons, stacklevel=5)
+    def _posterior(self, run: Run, fit: NoiseFit, of_alone: NDArray | None, clean: Rows) -> NDArray[np.float64]:
+        """P(true | x, label) of the noisy samples, from features, label and a network of the clean samples."""
+        of = fit.held_out
+        likelihood = self.noise_model_._label_likelihood
+        of_noisy = Views(fit.calibrated(fit.best.proba), likelihood(of.noisy, of.rows))
+        of_clean = Views(left_out_of_clean(fit), likelihood(of.noisy_of_clean, of.rows_of_clean))
+        proba = None if of_alone is None else predict_from_clean(run, "clean", clean, run.noisy)
+        if of_alone is not None and proba is not None:
+            of_noisy = of_noisy._replace(clean=shift_class_prior(proba, -fit.offset))
+            of_clean = of_clean._replace(clean=shift_class_prior(of_alone, -fit.offset))
+        weights = pool_weights(of_clean, of.clean, fit.offset)
+        self.posterior_weights_ = dict(zip(Views._fields, weights.tolist(), strict=False))
+        self._warn_if_worse(of, pooled(of_clean._replace(label=np.ones_like(of_clean.label)), weights))
+        return pooled(of_noisy, weights)
+
+    def _warn_if_worse(self, held_out: HeldOut, of_clean: NDArray) -> None:
+        """Warn if the labels of clean samples are more accurate than these predictions."""
+        reasons = worse_than_labels(of_clean, held_out.clean, held_out.noisy_of_clean)
+        warn_of_reasons(reasons, stacklevel=6)
         self.diagnostics_ |= reasons
-        return special.softmax(np.stack(views, -1) @ w, axis=1)
-
-    def _trains_alone(self, run: Run) -> bool:
-        return bool(self.fine_tune and self.cv and run.n_clean >= _LEAST_CLEAN_ROWS and not classes_without_clean_rows(run))
 
     def _start(self, run: Run) -> tuple[NDArray[np.float64], Any]:
         """Initial T, and the warm-up that it is estimated from, if any."""
@@ -252,12 +235,13 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         most = min(len(run.noisy), _MOST_OF_CLASS * len(run.classes), LARGEST_WEIGHT * n_clean)
         return max(most / n_clean, 1.0) ** 0.5
 
-    def _fit_noise_model(self, run: Run, held_out: HeldOut, start: NDArray) -> LabelNoiseModel:
+    def _fit_noise_model(self, run: Run, held_out: HeldOut, start: NDArray) -> NoiseFit:
         """Estimate T, set its fitted attributes and warn of its diagnostics."""
         prior = in_class_order(self.transition_prior, run.classes)  # an array, which can be saved
+        show = run.progress("transition matrix")
+        fit = fit_noise(held_out, start, prior, stratified=self.meta_sampling == "stratified", show=show)
         model = LabelNoiseModel(prior=prior, meta_sampling=self.meta_sampling)
-        model._fit_candidates(held_out, run.classes, start, len(run.classes), run.progress("transition matrix"))
-        self.noise_model_ = model
+        self.noise_model_ = model._with_noise(fit, run.classes, len(run.classes))
         self.diagnostics_ = model.diagnostics_
         self.transition_init_ = start
         self.transition_history_ = np.stack([start, model.transition_matrix_])
@@ -267,7 +251,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
             best = held_out.candidates[model.best_candidate_]
             self.oof_proba_ = model.calibrate(held_out.in_order(best.proba, best.proba_meta)).astype(np.float32)
         warn_of_reasons(self.diagnostics_, stacklevel=5)
-        return model
+        return fit
 
     # ---- checks
     def _check_data(self, run: Run) -> None:

@@ -11,7 +11,7 @@ from ..labels._columns import SourceLabels, split_columns
 from ..labels._encode import check_classes
 from ..labels._pandas import in_class_order, like_series, names_of_rows, warn_of_order
 from ..labels._read import read_labels
-from ..likelihood._channels import Channel, OneT
+from ..likelihood._channels import Channel, OneT, floored
 from ..likelihood._diagnostics import diagnose, warn_of_reasons
 from ..likelihood._fit import NoiseFit, fit_noise, left_out_of_clean, shrunk_gold_start, with_error_bars
 from ..likelihood._held_out import DENOISING, HeldOut, check_columns, denoised, read_held_out
@@ -205,7 +205,6 @@ class LabelNoiseModel:
     def _with_noise(self, fit: NoiseFit, labels: NDArray, c: int) -> Self:
         """Set the fitted attributes from a fit of the noise. The first c labels are classes."""
         held_out = fit.held_out
-        self._fit_kept = fit
         fit, bars = with_error_bars(fit)
         self.classes_, self.labels_, self.anchors_ = labels[:c], labels, None
         self.transition_matrix_, self.transition_counts_ = fit.transition_matrix[:c], fit.counts[:c]
@@ -650,14 +649,22 @@ class LabelNoiseModel:
         of = self.held_out_.sources
         return None if of is None else self._by_source(of._replace(codes=of.at(rows)))
 
-    @property
-    def left_out_of_clean_(self):
-        return left_out_of_clean(self._fit_kept)
-
     def posterior_of_fit(self) -> NDArray[np.float64]:
         """Compute P(true | x, labels) of the noisy samples of `fit`, of shape (n, c)."""
         samples = self._samples_of_fit()
         return samples.posterior(self._channel)[samples.true < 0]
+
+    def _label_likelihood(self, noisy: NDArray, rows: NDArray) -> NDArray[np.float64]:
+        """Likelihood of the labels of samples of `fit` given each true class, shape (n, c); 1 without a label.
+
+        `rows` are positions in X; of several sources, it has the likelihood of all labels there.
+        """
+        found = np.ones((len(noisy), len(self.classes_)))
+        if self.sources_ is None:
+            found[noisy >= 0] = floored(self.transition_matrix_).T[noisy[noisy >= 0]]
+        else:
+            found[rows >= 0] = self._likelihood(rows[rows >= 0])
+        return found
 
     def _samples_of_fit(self, proba: NDArray | None = None) -> LabelledSamples:
         """Samples of `fit` in the order of X, with these probabilities, by default its calibrated ones."""

@@ -27,9 +27,7 @@ COUNTS = [
     for case in _cases(name, ["3", -3, least - 1, 2.5, 1j, [3]])
     if case.given != {"batch_size": -1}
 ]
-FLAGS = [
-    case for name in ("fine_tune", "from_warm_up", "normalize", "refit") for case in _cases(name, ["no", 0.5, [True]])
-]
+FLAGS = [case for name in ("from_warm_up", "normalize", "refit") for case in _cases(name, ["no", 0.5, [True]])]
 OPTIMIZERS = [
     *_cases("optimizer", ["sdg", optim.SGD([nn.Parameter()]), 3]),
     *_cases("optimizer", [nn.Linear], "unexpected keyword argument 'lr'"),

@@ -96,7 +96,6 @@ def digits():
 
 # ---------------------------------------------------------------------------- methods
 EM = {"cv": 2, "meta_weight": 1.5}
-PLAIN_EM = EM | {"fine_tune": False}
 METHODS = {
     "cross_entropy": ("CrossEntropyClassifier", {}),
     "fine_tuning": ("FineTuningClassifier", {"fine_tuning_epochs": 2, "fine_tuning_lr": 0.02}),
@@ -114,8 +113,6 @@ METHODS = {
     "meta_transition_from_warm_up": ("MetaTransitionClassifier", {"from_warm_up": True, "refit": False}),
     "em": ("EMTransitionClassifier", EM),
     "em_once": ("EMTransitionClassifier", EM | {"cv": None, "transition_init": "diagonal"}),
-    "em_plain": ("EMTransitionClassifier", PLAIN_EM),
-    "em_once_plain": ("EMTransitionClassifier", PLAIN_EM | {"cv": None, "transition_init": "diagonal"}),
 }
 PROBLEMS = {"blobs": blobs, "wine": wine, "digits": digits}
 

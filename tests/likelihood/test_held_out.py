@@ -1,10 +1,9 @@
-"""Decisions by held-out samples: epochs of the last network, and whether it is fine-tuned."""
+"""Decisions by held-out samples: epochs of the last network."""
 
 import numpy as np
 import pytest
 
-from noisytransition.likelihood._class_offset import weights_of_clean_rows
-from noisytransition.likelihood._held_out import Candidate, HeldOut, fine_tuning_helps, select_epochs
+from noisytransition.likelihood._held_out import Candidate, HeldOut, select_epochs
 
 TRUE = np.repeat([0, 1, 2], 200)
 NOISY = np.concatenate([np.roll([0, 1, 2], -i).repeat([140, 40, 20]) for i in range(3)])
@@ -45,30 +44,3 @@ def test_chance_does_not_make_the_last_training_longer(decided, epochs):
     """Without errors on these 2, 3 and 60 samples the gain is 0.8, 1.7 and 4.4 standard errors."""
     best, wrong, later = candidate(4, decided), candidate(6, (TRUE + 1) % 3), candidate(7, TRUE)
     assert chosen(0, best, wrong, later).epochs == epochs
-
-
-# ---------------------------------------------------------------------------- fine-tuned or not
-def losses(*of_rows):
-    """Posteriors of two classes whose label 0 has these losses, and their labels; few are at 1/2 at any temperature."""
-    p = np.exp(-np.array(of_rows))
-    return np.column_stack([p, 1 - p]), np.zeros(len(p), dtype=int)
-
-
-def test_a_gain_below_its_standard_error_is_none():
-    sure, y = losses(*20 * [0.1, 0.1, 2.0])
-    other, _ = losses(*20 * [0.1, 0.1, 1.9], 2.5)
-    assert not fine_tuning_helps(sure, other[:-1][::-1], y, np.zeros(2), np.ones(len(y)))[0]
-    better, _ = losses(*60 * [0.05])
-    helps, scores = fine_tuning_helps(sure, better, y, np.zeros(2), np.ones(len(y)))
-    assert helps
-    assert scores["fine-tuned"] < scores["own"]
-
-
-def test_rows_count_by_the_shares_of_their_class():
-    """One network is better in the first class, by more; the other one in the second, which the noisy rows have."""
-    y = np.repeat([0, 1], 20)
-    own, other = (np.where(y == 0, good, bad) for good, bad in ((0.9, 0.3), (0.25, 0.8)))
-    posteriors = [np.where(np.eye(2)[y] == 1, p[:, None], 1 - p[:, None]) for p in (own, other)]
-    assert not fine_tuning_helps(*posteriors, y, np.zeros(2), np.ones(40))[0]
-    offset = np.log([0.5 / 0.1, 0.5 / 0.9])
-    assert fine_tuning_helps(*posteriors, y, offset, weights_of_clean_rows(offset, y))[0]

@@ -20,7 +20,7 @@ from noisytransition import (
 from noisytransition.transition import flip_labels, pair_noise, transition_error
 
 SGD = {"optimizer": "sgd", "lr": 0.1, "optimizer__momentum": 0.9}
-FAST = SGD | {"max_epochs": 8, "batch_size": 64, "random_state": 0, "fine_tune": False}
+FAST = SGD | {"max_epochs": 8, "batch_size": 64, "random_state": 0}
 # of the rows whose last column is 1; the others keep their labels
 OF_HALF = [[0.1, 0.9, 0.0], [0.0, 1.0, 0.0], [0.0, 0.9, 0.1]]
 
@@ -80,7 +80,7 @@ def test_labels_that_depend_on_the_look_of_the_row_are_found():
 def test_one_T_gives_no_warning(seed):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        clf = fit(table(seed=seed), fine_tune=True)
+        clf = fit(table(seed=seed))
     assert clf.diagnostics_ == {}
     assert transition_error(pair_noise(3, 0.3), clf.transition_matrix_) < 0.15
 

@@ -27,7 +27,7 @@ from noisytransition.likelihood._shrinkage import shrunk_to_symmetric
 from noisytransition.transition import flip_labels, gold_transition_matrix, pair_noise, symmetric_noise
 
 FAST = {"max_epochs": 8, "batch_size": 64, "optimizer": "sgd", "lr": 0.1, "optimizer__momentum": 0.9, "random_state": 0}
-OF_T = FAST | {"fine_tune": False}
+OF_T = FAST
 
 
 def overlapping(T, n=1500, seed=0):
@@ -131,7 +131,7 @@ def test_folds_in_parallel_give_the_same_bits():
     np.testing.assert_array_equal(two.oof_proba_, one.oof_proba_)
     np.testing.assert_array_equal(two.predict_proba(X), one.predict_proba(X))
     assert list(two.histories_) == list(one.histories_)
-    for choice in ("selected_classifier_", "selection_losses_", "diagnostics_"):
+    for choice in ("posterior_weights_", "diagnostics_"):
         assert getattr(two, choice) == getattr(one, choice)
 
 

@@ -1,0 +1,67 @@
+"""Pools of views of the true label: laws, and the weights of views that are right, too certain, or without use."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import softmax
+
+from noisytransition.likelihood._pool import Views, pool_weights, pooled
+
+T = np.array([[0.7, 0.2, 0.1], [0.1, 0.6, 0.3], [0.0, 0.2, 0.8]])
+
+
+def problem(seed=0, n=2000, power=1.0, by_features=False):
+    """Views of samples whose labels have one T, or depend on the features; probabilities are `power` times as sure."""
+    rng = np.random.default_rng(seed)
+    proba = softmax(1.5 * rng.normal(size=(n, 3)), axis=1)
+    y = (proba.cumsum(axis=1) < rng.random(n)[:, None]).sum(axis=1)
+    noisy = proba.argmax(axis=1) if by_features else (T[y].cumsum(axis=1) < rng.random(n)[:, None]).sum(axis=1)
+    features = softmax(power * np.log(proba), axis=1)
+    return Views(features, T.T[noisy], rng.dirichlet(np.ones(3), n)), y
+
+
+@given(st.integers(0, 1000))
+@settings(max_examples=20, deadline=None)
+def test_the_prior_weights_are_those_of_bayes_rule(seed):
+    views, _ = problem(seed, n=20)
+    both = views.features * views.label
+    np.testing.assert_allclose(pooled(views, [1, 1, 0]), both / both.sum(axis=1, keepdims=True), atol=1e-9)
+    np.testing.assert_allclose(pooled(views, [1, 0, 0]), views.features, atol=1e-9)
+    np.testing.assert_allclose(pooled(views, [0, 0, 1]), views.clean, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("params", "expected"),
+    [({}, [1, 1, 0]), ({"power": 2.0}, [0.5, 1, 0]), ({"by_features": True}, [1, 0, 0])],
+    ids=["right", "too certain", "label repeats the features"],
+)
+def test_weights_of_many_samples(params, expected):
+    np.testing.assert_allclose(pool_weights(*problem(**params)), expected, atol=0.15)
+
+
+def test_without_samples_the_weights_are_those_of_the_prior():
+    none = np.zeros((0, 3))
+    np.testing.assert_array_equal(pool_weights(Views(none, none, none), np.zeros(0, dtype=int)), [1, 1, 0])
+    np.testing.assert_array_equal(pool_weights(Views(none, none), np.zeros(0, dtype=int)), [1, 1])
+
+
+def test_the_weights_maximise_the_log_posterior():
+    """Slow twin: no other weights on a grid are more probable."""
+    views, y = problem(n=60)
+    rows = np.arange(len(y))
+
+    def value(w):
+        return np.log(pooled(views, w)[rows, y]).sum() - ((w - np.array([1, 1, 0])) ** 2).sum() / 2
+
+    found = pool_weights(views, y)
+    for step in 0.05 * np.random.default_rng(0).normal(size=(200, 3)):
+        assert value(np.maximum(found + step, 0)) <= value(found) + 1e-9
+
+
+def test_samples_of_another_class_prior():
+    views, y = problem(n=4000)
+    offset = np.log([3.0, 1.0, 1.0])
+    kept = np.random.default_rng(1).random(len(y)) < np.exp(offset[y]) / 3
+    some = Views(*(of[kept] for of in views))
+    np.testing.assert_allclose(pool_weights(some, y[kept], offset), [1, 1, 0], atol=0.15)

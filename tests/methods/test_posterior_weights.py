@@ -1,0 +1,179 @@
+"""The last training of EM: posteriors from features, label, and a network of the clean samples."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+import torch
+from sklearn.linear_model import LogisticRegression
+from skorch.callbacks import Callback, EarlyStopping, LRScheduler
+from skorch.dataset import ValidSplit
+from torch import nn
+from training import StopAfter
+
+from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, load
+from noisytransition.fitting._run import Run
+from noisytransition.nets._checks import DivergenceError
+from noisytransition.transition import flip_labels, pair_noise
+
+SGD = {"optimizer": "sgd", "lr": 0.1, "optimizer__momentum": 0.9}
+FAST = SGD | {"max_epochs": 4, "batch_size": 64, "random_state": 0, "cv": 2}
+
+
+def problem(n=300, n_clean=45, *, worthless=False, seed=0):
+    """Three classes that overlap; pair noise, or labels in any order. Noisy rows, clean ones, true labels."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(3, size=n + n_clean)
+    X = rng.normal(size=(len(y), 2)) + 2.2 * np.array([[0, 0], [0, 1], [1, 0]])[y]
+    noisy = rng.permutation(y) if worthless else flip_labels(y, pair_noise(3, 0.3), random_state=seed)
+    return X[n_clean:], noisy[n_clean:], (X[:n_clean], y[:n_clean]), y[n_clean:]
+
+
+def fit(X, y, meta, _, **params):
+    return EMTransitionClassifier(**FAST | params).fit(X, y, meta=meta)
+
+
+# ---------------------------------------------------------------------------- the weights
+def test_worthless_labels_do_no_harm():
+    X, _, meta, true = rows = problem(1000, 60, worthless=True)
+    params = {k: v for k, v in FAST.items() if k != "cv"} | {"max_epochs": 30}
+    clean = CrossEntropyClassifier(**params).fit(*meta)
+    assert fit(*rows, max_epochs=30).score(X, true) > clean.score(X, true) - 0.05
+
+
+def test_labels_of_one_T_have_the_weight_of_bayes_rule():
+    X, y, (X_meta, y_meta), _ = problem(900, 120)
+    noisy = flip_labels(y_meta, pair_noise(3, 0.3), random_state=1)
+    clf = EMTransitionClassifier(**FAST | {"max_epochs": 8}).fit(X, y, meta=(X_meta, y_meta), y_meta_noisy=noisy)
+    assert clf.posterior_weights_["label"] == pytest.approx(1, abs=0.4)
+    assert list(clf.histories_) == ["warm_up", "fold_0", "fold_1", "clean", "em"]
+    assert clf.history_ == clf.net_.history == clf.histories_["em"]
+
+
+def test_a_labeller_that_repeats_the_features_has_a_lower_weight():
+    """Labels of a classifier of the features: they say little beyond these."""
+    X, _, (X_meta, y_meta), true = problem(900, 150)
+    labeller = LogisticRegression().fit(X[:40, :1], true[:40])
+    y, noisy = labeller.predict(X[:, :1]), labeller.predict(X_meta[:, :1])
+    clf = EMTransitionClassifier(**FAST | {"max_epochs": 8}).fit(X, y, meta=(X_meta, y_meta), y_meta_noisy=noisy)
+    assert clf.posterior_weights_["label"] < 0.7
+    assert clf.posterior_weights_["clean"] > 0.1
+
+
+def test_without_labels_of_clean_samples_the_label_has_the_weight_1():
+    assert fit(*problem()).posterior_weights_["label"] == pytest.approx(1)
+
+
+def test_held_out_clean_samples_are_not_trained_on():
+    """Each clean sample has its own feature and all weights start at 0, so held-out samples have uniform outputs."""
+    module = nn.Linear(60, 3, bias=False)
+    nn.init.zeros_(module.weight)
+    X, y = np.eye(60), np.arange(60) % 3
+    clf = EMTransitionClassifier(module, transition_init="diagonal", **FAST).fit(X[:42], y[:42], meta=(X[42:], y[42:]))
+    assert clf.posterior_weights_["clean"] == pytest.approx(0)  # uniform outputs say nothing
+    assert clf.predict_proba(X).std() > 1e-5
+
+
+@pytest.mark.parametrize("n", [3, 5, 6])
+def test_few_clean_samples_train_no_network_alone(n):
+    clf = fit(*problem(60, n))
+    assert ("clean" in clf.posterior_weights_) == ("clean" in clf.histories_) == (n == 6)
+
+
+def test_no_network_is_trained_on_clean_samples_without_a_class():
+    X, y, (X_meta, y_meta), _ = problem()
+    some = y_meta != 2
+    assert "clean" not in fit(X, y, (X_meta[some], y_meta[some]), None).histories_
+
+
+def test_without_folds_the_last_training_is_by_the_likelihood():
+    clf = fit(*problem(), cv=None)
+    assert not hasattr(clf, "posterior_weights_")
+    assert "clean" not in clf.histories_
+
+
+# ---------------------------------------------------------------------------- saved fits
+@cache
+def not_interrupted():
+    """A fit, and a count of its epochs."""
+    count = StopAfter(-1)
+    return fit(*problem(), callbacks=[count], max_epochs=2), count
+
+
+@pytest.mark.parametrize("before_the_end", [1, 3])
+def test_an_interrupted_fit_goes_on_to_the_same_bits(before_the_end, tmp_path):
+    X, y, meta, _ = problem()
+    whole, count = not_interrupted()
+    stopped = EMTransitionClassifier(
+        **whole.get_params() | {"callbacks": [StopAfter(len(count.ended) - before_the_end)]}
+    )
+    with pytest.raises(KeyboardInterrupt):
+        stopped.fit(X, y, meta=meta, state=tmp_path / "fit")
+    resumed = EMTransitionClassifier(**whole.get_params() | {"callbacks": None})
+    resumed.fit(X, y, meta=meta, state=tmp_path / "fit")
+    assert resumed.posterior_weights_ == whole.posterior_weights_
+    np.testing.assert_array_equal(resumed.predict_proba(X), whole.predict_proba(X))
+
+
+def test_weights_are_saved(tmp_path):
+    clf = fit(*problem())
+    clf.save(tmp_path / "clf")
+    again = load(tmp_path / "clf")
+    assert again.posterior_weights_ == clf.posterior_weights_
+    X, *_ = problem()
+    np.testing.assert_array_equal(again.predict_proba(X), clf.predict_proba(X))
+
+
+# ---------------------------------------------------------------------------- what the user gives for the noisy rows
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"callbacks": [EarlyStopping("valid_noisy_loss")], "train_split": ValidSplit(5)},
+        {"callbacks": [("early", EarlyStopping("valid_noisy_loss"))], "train_split": ValidSplit(5)}
+        | {"callbacks__early__patience": 2},
+        {"callbacks": [LRScheduler(torch.optim.lr_scheduler.OneCycleLR, max_lr=0.1, total_steps=4)]},
+        {"train_split": ValidSplit(5)},
+        {"iterator_train__drop_last": True, "batch_size": 16},
+        {"module": nn.Sequential(nn.Linear(2, 4), nn.BatchNorm1d(4), nn.Linear(4, 3)), "batch_size": 3},
+    ],
+    ids=["stopping", "named", "schedule", "split", "drop_last", "normalised"],
+)
+def test_settings_for_many_rows_do_not_fail_on_few(params):
+    clf = fit(*problem(60, 7), **params)
+    assert np.isfinite(list(clf.posterior_weights_.values())).all()
+
+
+def test_trainings_on_clean_samples_have_no_schedule():
+    rates, halved = [], LRScheduler(torch.optim.lr_scheduler.StepLR, step_size=1, gamma=0.5)
+
+    class Rates(Callback):
+        def on_epoch_end(self, net, **kwargs):
+            rates.append((net.labels, net.optimizer_.param_groups[0]["lr"]))
+
+    fit(*problem(60, 7), lr=0.2, callbacks=[halved, Rates()], cv=2)
+    assert {rate for labels, rate in rates if labels == "clean"} == {0.2}
+    assert len({rate for labels, rate in rates if labels == "noisy"}) > 1
+
+
+def test_nets_on_clean_samples_are_the_user_s():
+    """Frozen layers stay frozen, and inputs are augmented."""
+    module, sizes = nn.Sequential(nn.Linear(2, 4), nn.ReLU(), nn.Linear(4, 3)), []
+    module[0].requires_grad_(False)
+    clf = fit(*problem(), module=module, batch_transform=lambda x: sizes.append(len(x)) or x)
+    assert 45 in sizes  # all clean samples alone
+    assert (clf.net_.module_[0].weight == module[0].weight).all()
+
+
+def test_a_network_of_clean_samples_that_diverges_is_dropped(monkeypatch):
+    """The network of all clean samples diverges, those of the folds do not."""
+    train = Run.train
+
+    def diverging(run, stage, *args, **params):
+        if stage == "clean":
+            raise DivergenceError("not finite")
+        return train(run, stage, *args, **params)
+
+    monkeypatch.setattr(Run, "train", diverging)
+    clf = fit(*problem())
+    assert list(clf.posterior_weights_) == ["features", "label"]
+    assert np.isfinite(clf.predict_proba(problem()[0])).all()
