@@ -3,11 +3,11 @@
     python examples/benchmarks/cv_none.py --data DIR            # DIR as in cifar10.py, with cifar10n_worse.npy
     python examples/benchmarks/cv_none.py --data DIR --report   # only write the table
 
-Asymmetric noise 0.4, the CNN with batch normalisation of `cifar10.py`, 8 epochs with a cosine rate, 5 seeds. EM
-trains five networks with folds, and three with ``cv=None``. The held-out parts (a third of the noisy
-and half of the clean images) and the initial T were selected by errors of T on seeds 0 and 1 (not 2 to 4)
-and on cells of `em_transition.py`. "people": labels "worse" of CIFAR-10N instead, also GLC; T of seeds 0 to 2 was used to select the weight of clean samples, so seeds are 3 to 7. Each result is
-written immediately; a second call adds missing results.
+Asymmetric noise 0.4, the CNN with batch normalisation of `cifar10.py`, 8 epochs with a cosine rate, 5 seeds. EM trains
+five networks with folds, and three with ``cv=None``. The held-out parts (a third of the noisy and half of the clean
+images) and the initial T were selected by errors of T on seeds 0 and 1 (not 2 to 4) and on cells of `em_transition.py`.
+"people": labels "worse" of CIFAR-10N instead, also GLC; T of seeds 0 to 2 was used to select the weight of clean
+samples, so seeds are 3 to 7. Each result is written immediately; a second call adds missing results.
 """
 
 import os
