@@ -117,7 +117,7 @@ def test_sources_that_err_together_are_found_and_count_less():
     assert loss < worse - 0.1
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(st.integers(0, 2**16), st.integers(0, 40), st.integers(2, 4))
 def test_any_labels_give_finite_results(seed, n_verified, c):
     rng = np.random.default_rng(seed)

@@ -30,7 +30,7 @@ FAST = {"max_epochs": 8, "batch_size": 64, "optimizer": "sgd", "lr": 0.1, "optim
 OF_T = FAST
 
 
-def overlapping(T, n=1500, seed=0):
+def overlapping(T, n=750, seed=0):
     """Classes that overlap: GLC's estimate is biased there."""
     rng = np.random.default_rng(seed)
     y = rng.integers(3, size=n + 90)
@@ -84,12 +84,12 @@ def test_the_number_of_epochs_with_the_highest_evidence_is_taken():
 
 @pytest.mark.parametrize(
     ("n", "n_clean", "ratio"),
-    [(120, 90, 120 / 90), (1500, 90, 600 / 90), (1500, 10, 20), (80, 90, 1)],
+    [(120, 90, 120 / 90), (750, 90, 600 / 90), (300, 10, 20), (80, 90, 1)],
     ids=["all", "200 of each class", "20 at most", "1 at least"],
 )
 def test_the_weight_of_a_clean_sample_is_a_root_of_a_ratio_with_limits(n, n_clean, ratio):
     X, y, (X_clean, y_clean), _ = overlapping(PAIR, n)
-    clean, short = (X_clean[:n_clean], y_clean[:n_clean]), OF_T | {"max_epochs": 2}
+    clean, short = (X_clean[:n_clean], y_clean[:n_clean]), OF_T | {"max_epochs": 2, "cv": 2}
     auto, same, other = (
         EMTransitionClassifier(**short, meta_weight=of).fit(X, y, meta=clean).oof_proba_
         for of in ("auto", ratio**0.5, 0.1)
@@ -163,8 +163,8 @@ def test_without_folds_three_trainings_are_enough():
     clf = EMTransitionClassifier(**OF_T, cv=None).fit(X, y, meta=meta)
     assert list(clf.histories_) == ["warm_up", "fold_0", "em"]
     assert len(clf.histories_["warm_up"]) == np.ceil(clf.max_epochs / 4)
-    assert clf.noise_model_.transition_counts_.sum() == pytest.approx(500)
-    assert clf.class_counts_.sum() == pytest.approx(1500)
+    assert clf.noise_model_.transition_counts_.sum() == pytest.approx(250)
+    assert clf.class_counts_.sum() == pytest.approx(750)
     assert not hasattr(clf, "oof_proba_")
     for target in ("shares", "accuracy"):  # of the held-out samples alone, they would count too few
         with refused("cv=3"):
@@ -208,12 +208,12 @@ def test_known_pairs_narrow_the_error_bars_where_they_agree_with_one_T():
     without = EMTransitionClassifier(**OF_T).fit(X, y, meta=meta)
     narrower = clf.transition_std_ < without.transition_std_
     assert narrower[0].all()  # the pairs of other classes deviate from their row of T
-    assert clf.oof_proba_.shape == (1500, 3)
+    assert clf.oof_proba_.shape == (750, 3)
     assert (clf.oof_proba_.argmax(axis=1) == clf.predict(X)).mean() > 0.8  # in the order of the rows
 
 
 def test_out_of_fold_probabilities_are_of_all_rows_of_X():
-    X, y, (X_meta, y_meta), _ = overlapping(pair_noise(3, 0.4), n=600)
+    X, y, (X_meta, y_meta), _ = overlapping(pair_noise(3, 0.4), n=300)
     among = np.random.default_rng(0).permutation(len(X) + len(X_meta)) < len(X_meta)
     rows, labels = np.empty((len(among), X.shape[1])), np.empty(len(among), dtype=int)
     rows[among], rows[~among], labels[among], labels[~among] = X_meta, X, y_meta, y
@@ -300,7 +300,7 @@ def test_T_starts_from_shrunk_mean_posteriors():
 def test_one_clean_row_of_each_class(more):
     """The mean posterior of one row is shrunk, also if one class has a second row; T is then more accurate."""
     T, rng, m = pair_noise(12, 0.45), np.random.default_rng(0), 12 + more
-    y = np.concatenate([np.arange(m) % 12, rng.integers(12, size=1500)])
+    y = np.concatenate([np.arange(m) % 12, rng.integers(12, size=1000)])
     X = rng.normal(size=(12, 10))[y] + rng.normal(size=(len(y), 10))
     y_noisy, errors = flip_labels(y[m:], T, random_state=0), {}
     for start in ("gold-shrunk", "gold"):

@@ -1,12 +1,13 @@
+import itertools
+
 import numpy as np
 import pytest
 import torch
 from estimators import small
 from sklearn.datasets import load_digits
-from sklearn.metrics import log_loss
 from skorch.callbacks import Callback, EarlyStopping
 from torch import nn
-from training import floored
+from training import floored, lowest_loss
 
 from noisytransition import (
     CrossEntropyClassifier,
@@ -143,14 +144,13 @@ def unseen_module():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("T", [pair_noise(10, 0.4), digits_noise(0.4)], ids=["pair", "asymmetric"])
-def test_the_defaults_hold_on_a_module_and_inputs_of_any_scale(T):
-    """The mean of three draws is at most a point below the better of cross-entropy and GLC; inputs are 0 to 16."""
+def test_the_defaults_hold_on_a_module_and_inputs_of_any_scale():
+    """The mean of four draws is at most a point below the better of cross-entropy and GLC; inputs are 0 to 16."""
     X, y = load_digits(return_X_y=True)
     X, scores = np.float32(X), {}
-    for draw in range(3):
+    for draw, T in itertools.product(range(2), (pair_noise(10, 0.4), digits_noise(0.4))):
         rows = np.random.default_rng(draw).permutation(len(y))
-        clean, noisy, test = rows[:100], rows[100:1350], rows[1350:]
+        clean, noisy, test = rows[:100], rows[100:600], rows[600:]
         y_noisy = flip_labels(y[noisy], T, random_state=draw)
         for cls in (CrossEntropyClassifier, GLCClassifier, MetaTransitionClassifier):
             clf = cls(unseen_module(), random_state=draw).fit(X[noisy], y_noisy, meta=(X[clean], y[clean]))
@@ -169,10 +169,7 @@ class Watch(Callback):
     def on_epoch_end(self, net, **kwargs):
         if isinstance(net.update, MetaGradient):
             self.T.append(net.criterion_.transition_matrix)
-            proba = net.predict_proba(self.clean[0].astype(np.float32))
-            heated = [proba.astype(float) ** power for power in np.exp(np.linspace(-3, 3, 601))]
-            found = [log_loss(self.clean[1], p / p.sum(1, keepdims=True), labels=[0, 1, 2]) for p in heated]
-            self.losses.append(min(found))
+            self.losses.append(lowest_loss(net.predict_proba(self.clean[0].astype(np.float32)), self.clean[1]))
 
     def __copy__(self):  # every stage would have its own
         return self

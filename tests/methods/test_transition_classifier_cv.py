@@ -64,9 +64,9 @@ def texts(n=600, seed=0):
 @pytest.mark.parametrize(
     "estimator",
     [
-        HistGradientBoostingClassifier(max_iter=30, random_state=0),
+        HistGradientBoostingClassifier(max_iter=10, max_leaf_nodes=8, random_state=0),
         make_pipeline(StandardScaler(), LogisticRegression()),
-        RandomForestClassifier(50, random_state=0),
+        RandomForestClassifier(20, random_state=0),
         KNeighborsClassifier(15),
         GaussianNB(),
     ],
@@ -104,7 +104,9 @@ def test_data_frames_with_missing_values_and_categories_reach_the_estimator():
         table["e"] = pd.Categorical(np.where(X[:, 0] > 1, "high", "low"))
         return table.mask(np.random.default_rng(0).random(table.shape) < 0.1)
 
-    estimator = HistGradientBoostingClassifier(max_iter=20, categorical_features="from_dtype", random_state=0)
+    estimator = HistGradientBoostingClassifier(
+        max_iter=10, max_leaf_nodes=8, categorical_features="from_dtype", random_state=0
+    )
     clf = fitted(estimator, (frame(X), *others))
     assert clf.score(frame(others[3]), others[4]) > 0.75
     assert clf.n_features_in_ == 5

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from posteriors import simulated
+from posteriors import labels_of, simulated
 from reference.noise_model import slow_noise_model
 from scipy import optimize
 from scipy.special import softmax
@@ -66,7 +66,7 @@ def fitted():
 
 # ---------------------------------------------------------------------------- laws
 @given(SEEDS, permutations(3))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_permuting_the_classes_permutes_everything(seed, p):
     proba, noisy, verified, _ = problem(seed)
     place = np.append(np.argsort(p), -1)
@@ -81,7 +81,7 @@ def test_permuting_the_classes_permutes_everything(seed, p):
 
 
 @given(SEEDS, st.randoms(use_true_random=False))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_the_order_of_the_samples_does_not_matter(seed, random):
     proba, noisy, verified, _ = problem(seed)
     order = np.array(random.sample(range(len(noisy)), len(noisy)))
@@ -91,7 +91,7 @@ def test_the_order_of_the_samples_does_not_matter(seed, random):
 
 
 @given(SEEDS)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_samples_given_twice_make_the_error_bars_shorter_by_at_most_the_root_of_two(seed):
     """With pairs by less: they contradict one T as much as before."""
     proba, noisy, verified, _ = problem(seed, n=1000)
@@ -127,15 +127,15 @@ def test_few_clean_samples_do_not_limit_T_of_many_noisy_ones():
 @pytest.mark.slow
 def test_the_influence_of_noisy_labels_is_lower_if_they_mislead():
     """Noise depends on the features, and the classifier is uncertain: T at weight 1 is nearly symmetric."""
-    c, n, m, gains = 10, 4000, 200, []
-    for seed in range(3):
+    c, n, m, gains = 10, 2000, 200, []
+    for seed in range(2):
         random = np.random.default_rng(seed)
         z = 1.2 * random.normal(size=(n + m, c))
         exact = softmax(z, axis=1)
-        y = np.array([random.choice(c, p=p) for p in exact])
+        y = labels_of(exact, random)
         similar = np.full((c, c), 0.03) + 0.97 * np.eye(c) + 0.57 * np.roll(np.eye(c), 1, axis=1)
         drawn = similar[y] * exact**0.6
-        noisy = np.array([random.choice(c, p=p / p.sum()) for p in drawn])
+        noisy = labels_of(drawn / drawn.sum(axis=1, keepdims=True), random)
         T = count_transition_matrix(y, noisy)
         proba = softmax(z + 0.8 * random.normal(size=z.shape), axis=1)
         clean = {"y_clean": y[n:], "proba_clean": proba[n:]}
@@ -690,7 +690,7 @@ def test_a_class_without_probability_or_verified_sample_is_named():
 
 HONEST = {
     "logistic": make_pipeline(StandardScaler(), LogisticRegression(max_iter=200)),
-    "forest": RandomForestClassifier(30, random_state=0),
+    "forest": RandomForestClassifier(10, random_state=0),
     "neighbours": KNeighborsClassifier(10),
     "bayes": GaussianNB(var_smoothing=1e-2),
 }
@@ -705,7 +705,7 @@ def with_classifier(classifier, table, rate, seed, in_sample=False, n_verified=1
     """A model of the probabilities of a classifier, of its training samples or out-of-sample; or of both."""
     X, y = tables()[table]
     noisy = flip_labels(y, pair_noise(len(np.unique(y)), rate), random_state=seed)
-    folds = StratifiedKFold(5, shuffle=True, random_state=seed)
+    folds = StratifiedKFold(3, shuffle=True, random_state=seed)
     verified = np.full(len(y), -1)
     at = np.random.default_rng(seed).permutation(len(y))[:n_verified]
     verified[at] = y[at]
@@ -727,12 +727,13 @@ def test_memorised_labels_are_noticed(classifier, in_sample):
     assert "memorised" in with_classifier(classifier, "digits", 0.4, 0, in_sample).diagnostics_
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 8))])
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("table", ["digits", "cancer"])
 def test_labels_that_were_not_memorised_give_no_alarm(table, seed):
-    for name, classifier in HONEST.items():
-        for rate in (0.0, 0.2, 0.4):
-            assert "memorised" not in with_classifier(classifier, table, rate, seed).diagnostics_, (name, rate)
+    """Each classifier meets each rate of noise with one of the seeds."""
+    for i, (name, classifier) in enumerate(HONEST.items()):
+        rate = (0.0, 0.2, 0.4)[(i + seed) % 3]
+        assert "memorised" not in with_classifier(classifier, table, rate, seed).diagnostics_, (name, rate)
 
 
 def test_error_bars_are_for_some_classes_alone(monkeypatch):
