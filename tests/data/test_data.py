@@ -172,8 +172,10 @@ def test_other_shares_bring_none(shares, per_class):
 
 
 # ---------------------------------------------------------------------------- scale
-@pytest.mark.parametrize("module", ["mlp", "linear"])
-@pytest.mark.parametrize("form", [np.asarray, csr_array, lambda X: TensorDataset(torch.tensor(X))])
+@pytest.mark.parametrize(
+    ("form", "module"),
+    [(np.asarray, "mlp"), (csr_array, "linear"), (lambda X: TensorDataset(torch.tensor(X)), "mlp")],
+)
 def test_built_in_networks_scale_the_columns(form, module):
     X, y = load_wine(return_X_y=True)
     clf = CrossEntropyClassifier(module, max_epochs=60, random_state=0)
@@ -194,7 +196,7 @@ def test_numbers_of_a_grid_of_arrays_are_taken(module, blobs):
 
 
 # ---------------------------------------------------------------------------- optimisers and networks by name
-@every
+@pytest.mark.parametrize("cls", [CrossEntropyClassifier, TRevisionClassifier, EMTransitionClassifier])
 def test_an_optimizer_by_name_is_the_class(cls, blobs):
     by_name, by_class = (fit(cls, blobs, optimizer=given, lr=0.01) for given in ("AdamW", torch.optim.AdamW))
     assert type(by_name.net_.optimizer_) is (torch.optim.Adam if cls is TRevisionClassifier else torch.optim.AdamW)
@@ -202,9 +204,9 @@ def test_an_optimizer_by_name_is_the_class(cls, blobs):
     assert clone(by_name).optimizer == "AdamW"
 
 
-@every
-def test_networks_by_name(cls, blobs):
-    assert_same(fit(cls, blobs, module="mlp"), fit(cls, blobs), blobs[0])
+@pytest.mark.parametrize("cls", [CrossEntropyClassifier, TRevisionClassifier, EMTransitionClassifier])
+def test_networks_by_name(cls, blobs, plain):
+    assert_same(fit(cls, blobs, module="mlp"), plain(cls), blobs[0])
     linear = fit(cls, blobs, module="linear")
     assert [isinstance(layer, nn.Linear) for layer in linear.module_] == [False, True]
     assert_same(linear, fit(cls, blobs, module="mlp", module__hidden=()), blobs[0])

@@ -9,7 +9,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_s
 from torch.utils.data import Dataset, Subset, TensorDataset
 from training import assert_same, refused
 
-from noisytransition import CrossEntropyClassifier, FineTuningClassifier
+from noisytransition import CrossEntropyClassifier, FineTuningClassifier, GLCClassifier
 
 
 class Pairs(Dataset):
@@ -38,12 +38,14 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("cls", CLASSIFIERS)
-@pytest.mark.parametrize("kind", KINDS)
-def test_its_labels_are_taken(cls, kind, blobs):
+@pytest.mark.parametrize(
+    ("cls", "kind"),
+    [*((cls, "TensorDataset") for cls in CLASSIFIERS), *((GLCClassifier, kind) for kind in list(KINDS)[1:])],
+)
+def test_its_labels_are_taken(cls, kind, blobs, plain):
     X, y, X_meta, y_meta, X_test, y_test, _ = blobs
     clf = small(cls).fit(KINDS[kind](X, y), meta=KINDS[kind](X_meta, y_meta))
-    assert_same(clf, small(cls).fit(X, y, meta=(X_meta, y_meta)), X)
+    assert_same(clf, plain(cls), X)
     assert clf.score(KINDS[kind](X_test, y_test)) == clf.score(X_test, y_test)
 
 
@@ -97,16 +99,24 @@ CUT = KINDS | {
 }
 
 
+def searched(X, y):
+    """Scores, probabilities and the best score by tools of scikit-learn."""
+    clf, params = small(CrossEntropyClassifier), {"cv": 2, "error_score": "raise"}
+    scores = cross_val_score(clf, X, y, **params)
+    proba = cross_val_predict(clf, X, y, cv=2, method="predict_proba")
+    return scores, proba, GridSearchCV(clf, {"lr": [0.01]}, **params).fit(X, y).best_score_
+
+
+@pytest.fixture(scope="module")
+def of_an_array(blobs):
+    return searched(*blobs[:2])
+
+
 @pytest.mark.parametrize("kind", CUT)
-def test_searches_take_the_inputs_of_samples(kind, blobs):
+def test_searches_take_the_inputs_of_samples(kind, blobs, of_an_array):
     X, y, *_ = blobs
-    clf, data = small(CrossEntropyClassifier), CUT[kind](X, y)
-    params = {"cv": 2, "error_score": "raise"}
-    np.testing.assert_array_equal(cross_val_score(clf, data, y, **params), cross_val_score(clf, X, y, **params))
-    proba = (cross_val_predict(clf, given, y, cv=2, method="predict_proba") for given in (data, X))
-    np.testing.assert_array_equal(*proba)
-    searches = [GridSearchCV(clf, {"lr": [0.1, 0.01]}, **params).fit(given, y) for given in (data, X)]
-    assert searches[0].best_score_ == searches[1].best_score_
+    for found, expected in zip(searched(CUT[kind](X, y), y), of_an_array, strict=True):
+        np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("kind", KINDS)

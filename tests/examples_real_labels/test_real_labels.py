@@ -1,6 +1,7 @@
 """Scripts of real labels, on small files of the same formats."""
 
 import json
+from functools import partial
 
 import joblib
 import numpy as np
@@ -10,6 +11,7 @@ import torch
 from scipy.sparse import issparse
 
 from examples.real_labels import common, global_warming, hausa, labelme, transformer
+from noisytransition import FineTuningClassifier
 
 N, N_TEST = 260, 40
 WORDS = ["kasuwa noma", "lafiya asibiti", "siyasa zabe"]
@@ -60,14 +62,23 @@ SCRIPTS = {
 }
 
 
-@pytest.mark.parametrize("name", ["hausa", *(pytest.param(name, marks=pytest.mark.slow) for name in list(SCRIPTS)[1:])])
+def short(methods, names):
+    """These of the methods, with few epochs."""
+    few = {FineTuningClassifier: {"fine_tuning_epochs": 2}}
+    chosen = {name: methods[name] for name in names}
+    return {
+        name: (fit, kind and partial(kind, max_epochs=2, **few.get(kind, {}))) for name, (fit, kind) in chosen.items()
+    }
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
 def test_a_script_writes_its_table(name, tmp_path, monkeypatch):
     script, write = SCRIPTS[name]
     folder, results = tmp_path / "data", tmp_path / "results"
     folder.mkdir(), results.mkdir()
     write(folder, np.random.default_rng(0))
     kept = ["ignoring the noise, logistic regression", "fine-tuning", "GLC"]
-    monkeypatch.setattr(common, "METHODS", {method: common.METHODS[method] for method in kept})
+    monkeypatch.setattr(common, "METHODS", short(common.METHODS, kept))
     monkeypatch.setattr(common, "RESULTS", results)
     monkeypatch.setattr(common, "SPLITS", 2)
     monkeypatch.setattr(global_warming, "N_TEST", N_TEST)
@@ -132,7 +143,8 @@ def test_the_script_of_the_transformer_writes_its_table(tmp_path, monkeypatch):
     monkeypatch.setattr(transformer, "PACKAGES", ("numpy",))
     monkeypatch.setattr(transformer, "SEEDS", 2)
     kept = ["fine-tuning", "EM, two trainings, pairs"]
-    monkeypatch.setattr(transformer, "METHODS", {method: transformer.METHODS[method] for method in kept})
+    monkeypatch.setattr(transformer, "METHODS", short(transformer.METHODS, kept))
+    monkeypatch.setattr(transformer, "TRAINING", transformer.TRAINING | {"max_epochs": 1})
     monkeypatch.setattr(common, "RESULTS", tmp_path)
     monkeypatch.setattr(global_warming, "N_TEST", N_TEST)
     monkeypatch.setattr("sys.argv", ["transformer", "--data", str(tmp_path)])

@@ -50,7 +50,7 @@ def gap(a, b):
     return ((a - b).abs().max() / b.abs().max().clamp_min(1e-30)).item()
 
 
-def run_both(name, methods, n_iterations=5):
+def run_both(name, methods, n_iterations=3):
     """Largest relative difference of T's logits, weights and buffers from the twin's after some iterations."""
     ours, shape = make(name)
     theirs = copy.deepcopy(ours)

@@ -54,7 +54,7 @@ def test_every_method_trains_and_predicts_in_it(cls, blobs):
         assert np.abs(proba - plain).mean() < 0.05
 
 
-@every
+@pytest.mark.parametrize("cls", [FineTuningClassifier, MWNetClassifier, MetaTransitionClassifier])
 def test_compiled_networks_in_it(cls, blobs):
     given = {"precision": "bf16", "module": nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))}
     compiled = fit(cls, blobs, compile=True, compile__backend="eager", **given)
