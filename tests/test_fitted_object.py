@@ -54,8 +54,12 @@ def test_a_mark_is_found_where_it_is(blobs):
     assert found([X, X_meta.astype(np.float32)]) == {"noisy", "clean"}
 
 
-@every
-@pytest.mark.parametrize("form", FORMS)
+OTHERS = ("float32", "verified", "Dataset")
+
+
+@pytest.mark.parametrize(
+    ("cls", "form"), [(cls, form) for i, cls in enumerate(CLASSIFIERS) for form in ("meta", OTHERS[i % 3])]
+)
 def test_no_row_is_in_a_pickle(cls, form, blobs):
     args, clean = FORMS[form](*marked(blobs))
     scores = EpochScoring("accuracy", on_train=True, name="train_acc", lower_is_better=False)
