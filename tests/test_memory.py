@@ -14,7 +14,7 @@ from noisytransition import (
 )
 
 N, N_COLUMNS = 48_000, 250
-NET = {"module": "linear", "max_epochs": 1, "batch_size": 100, "random_state": 0}
+NET = {"module": "linear", "max_epochs": 1, "batch_size": 400, "random_state": 0}
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from estimators import CLASSIFIERS, small
 from torch.utils.data import TensorDataset
 from training import assert_same, fit, fit_noisy
 
-from noisytransition import CrossEntropyClassifier, EMTransitionClassifier
+from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, GLCClassifier
 
 every = pytest.mark.parametrize("cls", CLASSIFIERS)
 
@@ -58,11 +58,12 @@ FORMS = {
 }
 
 
-@every
-def test_forms_of_the_same_rows(cls, blobs, tmp_path):
+@pytest.mark.parametrize(
+    ("cls", "name"), [*((cls, "read-only file") for cls in CLASSIFIERS), *((GLCClassifier, name) for name in FORMS)]
+)
+def test_forms_of_the_same_rows(cls, name, blobs, plain, tmp_path):
     X, y, X_meta, y_meta, *_ = blobs
-    expected = small(cls).fit(X, y, meta=(X_meta, y_meta))
-    for name, form in FORMS.items():
-        clf = small(cls).fit(form(X, tmp_path), y, meta=(form(X_meta, tmp_path), y_meta))
-        assert_same(expected, clf, X)
-        np.testing.assert_array_equal(clf.predict_proba(form(X, tmp_path)), clf.predict_proba(X), err_msg=name)
+    of_rows, of_clean = (FORMS[name](rows, tmp_path) for rows in (X, X_meta))
+    clf = small(cls).fit(of_rows, y, meta=(of_clean, y_meta))
+    assert_same(plain(cls), clf, X)
+    np.testing.assert_array_equal(clf.predict_proba(of_rows), clf.predict_proba(X))

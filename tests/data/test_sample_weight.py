@@ -96,7 +96,7 @@ def test_T_is_not_changed_by_weights_that_do_not_depend_on_the_label():
     T, y = np.array([[0.7, 0.3], [0.1, 0.9]]), rng.integers(2, size=3000)
     X, noisy = rng.normal(size=(3000, 2)) + 3 * y[:, None], (rng.random(3000) < T[y, 1]).astype(int)
     given = {"meta": (X[:200], y[:200]), "sample_weight": rng.choice([0.2, 5.0], size=2800)}
-    clf = EMTransitionClassifier(max_epochs=4, random_state=0).fit(X[200:], noisy[200:], **given)
+    clf = small(EMTransitionClassifier, batch_size=128).fit(X[200:], noisy[200:], **given)
     np.testing.assert_allclose(clf.transition_matrix_, T, atol=0.04)
 
 

@@ -122,8 +122,8 @@ def test_permuting_the_classes_permutes_T(blobs):
 
 def test_a_wrong_start_is_mended_where_classes_overlap():
     rng = np.random.default_rng(0)
-    y = rng.integers(3, size=4000)
-    X = rng.normal(size=(4000, 2)) + 1.5 * np.array([[0, 0], [0, 1], [1, 0]])[y]
+    y = rng.integers(3, size=2300)
+    X = rng.normal(size=(2300, 2)) + 1.5 * np.array([[0, 0], [0, 1], [1, 0]])[y]
     T = np.array([[0.6, 0.4, 0.0], [0.0, 0.6, 0.4], [0.4, 0.0, 0.6]])
     y_noisy = np.array([rng.choice(3, p=T[i]) for i in y])
     sgd = {"optimizer": "sgd", "lr": 0.1}

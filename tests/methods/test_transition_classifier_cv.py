@@ -229,9 +229,7 @@ _FOLDS = dict.fromkeys(
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@parametrize_with_checks(
-    [SelfCleanedCV(LogisticRegression(), cv=2, random_state=0)], expected_failed_checks=lambda _: _FOLDS
-)
+@parametrize_with_checks([SelfCleanedCV(GaussianNB(), cv=2, random_state=0)], expected_failed_checks=lambda _: _FOLDS)
 def test_scikit_learn(estimator, check):
     check(estimator)
 
