@@ -86,7 +86,7 @@ def fitted(cls, X, y, X_meta, y_meta):
         return small(cls, max_epochs=1, lr=0.01).fit(X, y, meta=(X_meta, y_meta))
 
 
-few = settings(max_examples=8, suppress_health_check=[HealthCheck.too_slow])
+few = settings(max_examples=5, suppress_health_check=[HealthCheck.too_slow])
 
 
 @pytest.mark.parametrize("cls", CLASSIFIERS)

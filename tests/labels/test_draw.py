@@ -111,8 +111,7 @@ def test_a_missing_given_label_has_the_weight_one():
 
 
 # ---------------------------------------------------------------------------- T
-@pytest.mark.parametrize("odds", [0.1, 3.0, 10.0])
-@pytest.mark.parametrize("T", [TWO, cyclic_noise(5)], ids=["two", "five"])
+@pytest.mark.parametrize(("odds", "T"), [(0.1, TWO), (10.0, TWO), (3.0, cyclic_noise(5)), (10.0, cyclic_noise(5))])
 def test_a_draw_by_label_does_not_change_T_of_exact_posteriors(T, odds):
     errors = {1.0: [], odds: []}
     for seed in range(8):

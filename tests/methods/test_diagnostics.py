@@ -86,7 +86,7 @@ def test_one_T_gives_no_warning(seed):
 
 
 def test_pairs_that_contradict_T_are_gone_by():
-    _, y, noisy, n = rows = table(n_clean=200, by_column=True, seed=2)
+    _, y, noisy, n = rows = table(1500, 200, by_column=True, seed=2)
     truth, counted = count_transition_matrix(y, noisy, 3), count_transition_matrix(y[:n], noisy[:n], 3)
     clf = fit(rows, pairs=True)
     assert "not_one_T" in clf.diagnostics_

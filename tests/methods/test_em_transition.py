@@ -74,7 +74,7 @@ def test_posteriors_behind_T_are_of_rows_that_the_net_has_not_seen(cv, n_rows, m
 
 
 def test_the_number_of_epochs_with_the_highest_evidence_is_taken():
-    X, y, meta, _ = overlapping(pair_noise(3, 0.4))
+    X, y, meta, _ = overlapping(pair_noise(3, 0.4), n=1500)
     clf = EMTransitionClassifier(**OF_T).fit(X, y, meta=meta)
     results = clf.cv_results_
     np.testing.assert_array_equal(results["epochs"], np.arange(1, 9))
@@ -300,7 +300,7 @@ def test_T_starts_from_shrunk_mean_posteriors():
 def test_one_clean_row_of_each_class(more):
     """The mean posterior of one row is shrunk, also if one class has a second row; T is then more accurate."""
     T, rng, m = pair_noise(12, 0.45), np.random.default_rng(0), 12 + more
-    y = np.concatenate([np.arange(m) % 12, rng.integers(12, size=1000)])
+    y = np.concatenate([np.arange(m) % 12, rng.integers(12, size=1500)])
     X = rng.normal(size=(12, 10))[y] + rng.normal(size=(len(y), 10))
     y_noisy, errors = flip_labels(y[m:], T, random_state=0), {}
     for start in ("gold-shrunk", "gold"):

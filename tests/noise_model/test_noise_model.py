@@ -146,8 +146,9 @@ def test_the_influence_of_noisy_labels_is_lower_if_they_mislead():
     assert np.mean(gains) > 0.04
 
 
-@pytest.mark.parametrize("pairs", [True, False])
-@pytest.mark.parametrize(("c", "n", "m"), [(2, 40, 12), (2, 60, 8), (3, 40, 15)])
+@pytest.mark.parametrize(
+    ("c", "n", "m", "pairs"), [(2, 40, 12, True), (2, 40, 12, False), (2, 60, 8, False), (3, 40, 15, True)]
+)
 def test_it_agrees_with_the_slow_twin(c, n, m, pairs):
     proba, y, noisy = simulated(1, pair_noise(c, 0.3), n=n, spread=1.5)
     new, counts, weight = np.arange(n) >= m, np.zeros((c, c)), (n - m) / m

@@ -70,13 +70,13 @@ def test_suggested_samples_are_drawn_as_often_as_their_probability_says(model, t
     n, left, rng = 150, 1900, np.random.default_rng(1)
     expected = inclusion_probabilities(draw_sizes(model, target), n)
     drawn = np.zeros(left)
-    for _ in range(400):
+    for _ in range(300):
         rows = model.suggest_rows(n, target, random_state=rng)
         assert rows.position.min() >= 100  # the first hundred are verified
         assert rows.position.is_unique
         np.testing.assert_allclose(rows.probability, expected[rows.position - 100] * left / n)
         drawn[rows.position - 100] += 1
-    errors = (drawn / 400 - expected) / np.sqrt(expected * (1 - expected) / 400)
+    errors = (drawn / 300 - expected) / np.sqrt(expected * (1 - expected) / 300)
     assert np.abs(errors).max() < 5
     assert errors.std() < 1.15
     assert expected.min() * left / n > 0.45  # half of the draw is at random
@@ -102,8 +102,8 @@ def test_samples_are_sought_where_what_is_asked_is_open(model):
 @pytest.mark.slow
 def test_shares_and_accuracy_stay_unbiased_over_waves():
     found = []
-    for seed in range(40):
-        proba, y, noisy = samples(seed)
+    for seed in range(12):
+        proba, y, noisy = samples(seed, 1000)
         rng = np.random.default_rng(seed + 1000)
         rows, probability = rng.choice(len(y), 60, replace=False), np.full(len(y), np.nan)
         now = fitted(proba, y, noisy, rows)
@@ -180,7 +180,7 @@ def test_a_width_that_all_samples_do_not_give_is_said(model):
 @pytest.mark.parametrize("target", ["shares", "accuracy"])
 def test_planned_samples_give_the_width(target):
     widths = []
-    for seed in range(8):
+    for seed in range(4):
         proba, y, noisy = samples(seed)
         rows = np.random.default_rng(seed).choice(len(y), 100, replace=False)
         now = fitted(proba, y, noisy, rows)
