@@ -40,7 +40,7 @@ SELF_CLEANED = [_self_cleaned(cls) for cls in NEED_CLEAN_DATA]
 
 def small(cls, **params):
     """A classifier that trains in a moment."""
-    fast = {"max_epochs": 3, "batch_size": 64, "random_state": 0}
+    fast = {"max_epochs": 3, "batch_size": 100, "random_state": 0}
     known = cls._get_param_names()
     if "optimizer" not in params:
         fast |= {"optimizer": "sgd", "lr": 0.1, "optimizer__momentum": 0.9}

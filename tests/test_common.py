@@ -386,7 +386,10 @@ def test_cross_validation_trains_on_the_other_folds_and_all_clean_rows(cls, blob
         np.testing.assert_allclose(proba[test], by_hand.predict_proba(X[test]), rtol=1e-6)
 
 
-@pytest.mark.parametrize(("cls", "n_jobs"), [*((cls, 1) for cls in WITH_TRANSITION), (MetaTransitionClassifier, 2)])
+IN_TWO_PROCESSES = pytest.param(MetaTransitionClassifier, 2, marks=pytest.mark.xdist_group("workers"))
+
+
+@pytest.mark.parametrize(("cls", "n_jobs"), [*((cls, 1) for cls in WITH_TRANSITION), IN_TWO_PROCESSES])
 def test_a_search_by_the_error_of_T_picks_the_smallest(cls, blobs, n_jobs):
     """T is fixed: by a step size of 0, in EM by a strong prior."""
     X, y, X_meta, y_meta, _, _, T = blobs

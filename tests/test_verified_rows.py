@@ -79,9 +79,7 @@ def test_verified_rows_are_clean_rows_with_known_noisy_labels_to_the_bit(cls, ve
     X, y, mask, true = verified
     args, clean = known(verified)
     by_pair = small(cls).fit(*args, **clean)
-    labels = table(y, mask, true)
-    assert_same(by_pair, small(cls).fit(X, labels), X)
-    assert_same(by_pair, small(cls).fit(X, labels[["verified", "label"]]), X)
+    assert_same(by_pair, small(cls).fit(X, table(y, mask, true)[["verified", "label"]]), X)
     assert_same(by_pair, small(cls).fit(X, y, y_verified=np.where(mask, true, -1)), X)
 
 
@@ -291,6 +289,7 @@ def test_with_routing_keywords_are_the_table(cv, names, metric, verified, routin
     np.testing.assert_array_equal(by_keywords, by_table)
 
 
+@pytest.mark.xdist_group("workers")
 def test_named_metrics_are_of_verified_rows(verified):
     X, y, mask, true = verified
     scoring = {"balanced": make_verified_scorer("balanced_accuracy"), "loss": make_verified_scorer("neg_log_loss")}

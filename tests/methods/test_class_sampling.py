@@ -104,6 +104,7 @@ def quiet_em(X, y, noisy, rows):
         return EMTransitionClassifier("linear", **FAST, fine_tune=False).fit(X, noisy, y_verified=checked)
 
 
+@pytest.mark.slow
 def test_em_is_as_good_with_rows_that_were_not_drawn_at_random():
     found = {"at random": [], "odds of 10": [], "all positives": []}
     for seed in range(4):

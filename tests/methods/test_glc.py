@@ -40,7 +40,7 @@ def test_noisy_and_clean_rows_are_shuffled_together(blobs):
         def on_batch_end(self, net, batch=None, **kwargs):
             batches.append((batch.x[:, 0].tolist(), batch.columns.get("is_clean")))
 
-    fit(blobs, warm_up_epochs=1, max_epochs=2, callbacks=[Note()])
+    fit(blobs, warm_up_epochs=1, max_epochs=2, batch_size=64, callbacks=[Note()])
     warm_up, first, second = batches[:5], batches[5:11], batches[11:]
     assert [sum(len(x) for x, _ in epoch) for epoch in (warm_up, first, second)] == [300, 360, 360]
     for epoch in (first, second):

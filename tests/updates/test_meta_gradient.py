@@ -154,7 +154,7 @@ def test_clean_batches_are_drawn_without_repetition(blobs):
         seen.append(x)
         return x
 
-    fit(blobs, meta_batch_size=20, batch_transform=transform, transition_init="diagonal", max_epochs=1)
+    fit(blobs, meta_batch_size=20, batch_size=64, batch_transform=transform, transition_init="diagonal", max_epochs=1)
     clean = [x for x in seen if len(x) == 20]
     assert len(clean) == 5
     assert all(len(x.unique(dim=0)) == 20 for x in clean)
