@@ -1,5 +1,3 @@
-import itertools
-
 import numpy as np
 import pytest
 import torch
@@ -145,10 +143,10 @@ def unseen_module():
 
 @pytest.mark.slow
 def test_the_defaults_hold_on_a_module_and_inputs_of_any_scale():
-    """The mean of four draws is at most a point below the better of cross-entropy and GLC; inputs are 0 to 16."""
+    """The mean of three draws is at most a point below the better of cross-entropy and GLC; inputs are 0 to 16."""
     X, y = load_digits(return_X_y=True)
     X, scores = np.float32(X), {}
-    for draw, T in itertools.product(range(2), (pair_noise(10, 0.4), digits_noise(0.4))):
+    for draw, T in enumerate([pair_noise(10, 0.4), digits_noise(0.4), pair_noise(10, 0.4)]):
         rows = np.random.default_rng(draw).permutation(len(y))
         clean, noisy, test = rows[:100], rows[100:600], rows[600:]
         y_noisy = flip_labels(y[noisy], T, random_state=draw)

@@ -184,8 +184,8 @@ def test_a_fit_takes_few_maximisations(kind, seed, monkeypatch):
 @pytest.mark.parametrize("kind", ["verified", "clean"])
 def test_error_bars_hold_the_true_T(kind):
     held = []
-    for seed in range(40):
-        proba, noisy, verified, y = problem(seed, n=1000, every=5)
+    for seed in range(30):
+        proba, noisy, verified, y = problem(seed, n=500, every=5)
         is_clean = verified >= 0
         if kind == "verified":
             model = quiet_fit(proba, noisy, y_verified=verified)
