@@ -82,11 +82,6 @@ def test_histories_are_of_epochs_and_callbacks_see_the_batches(cls, blobs):
     assert [row["batches"] for h in clf.histories_.values() for row in h] == [[]] * len(batches.of_epochs)
 
 
-def test_trainings_of_folds_on_clean_samples_leave_no_history(blobs):
-    clf = fit(EMTransitionClassifier, blobs)
-    assert list(clf.histories_) == ["warm_up", "fold_0", "fold_1", "clean", "em"]
-
-
 def test_a_pickle_does_not_grow_with_the_batches(blobs):
     small_batches, large_batches = (
         len(pickle.dumps(fit(EMTransitionClassifier, blobs, batch_size=size, max_epochs=10))) for size in (8, 64)

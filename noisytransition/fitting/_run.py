@@ -184,16 +184,19 @@ class Run:
             part._n_elsewhere = self._n_elsewhere + len(self.histories) + i
         done = parallel(train(part, *task, n_threads) for part, task in zip(parts, tasks.items(), strict=True))
         results, histories = zip(*done, strict=True)
-        self.histories |= dict(zip(tasks, histories, strict=True))
+        for of_part in histories:
+            self.histories |= of_part
         return list(results)
 
 
-def _train_part(run: Run, stage: str, task: Callable[[Run, str], Result], n_threads: int) -> tuple[Result, History]:
+def _train_part(
+    run: Run, stage: str, task: Callable[[Run, str], Result], n_threads: int
+) -> tuple[Result, dict[str, History]]:
     """Run one task with a fixed number of threads, which affects rounding."""
     with torch_as_it_was():
         torch.set_num_threads(n_threads)
         result = task(run, stage)
-    return result, run.histories[stage]
+    return result, run.histories
 
 
 @contextmanager

@@ -158,7 +158,12 @@ FIT = [
     Case("verified labels twice", "fit", {"y": _table(), "y_verified": VERIFIED}, "given twice"),
     Case("a table of three columns", "fit", {"y": _table(text="a")}, "several kinds"),
     Case("a table as an array", "fit", {"y": _table().to_numpy()}, "oof_proba_"),
-    Case("a table of other names", "fit", {"y": _table().set_axis(["y", "checked"], axis=1)}, "column 'verified'"),
+    Case(  # EM takes both columns for sources, and warns that no sample is verified
+        "a table of other names",
+        "fit",
+        {"y": _table().set_axis(["y", "checked"], axis=1), "fine_tuning_epochs": 2},
+        "column 'verified'",
+    ),
     Case(
         "rows without a label",
         "fit",

@@ -16,7 +16,8 @@ OF_SKORCH = ["epoch_timer", "train_loss", "valid_loss", "valid_acc", "print_log"
 def test_with_held_out_rows_it_stops_all_trainings(cls, blobs):
     stop = EarlyStopping(patience=1, threshold=1e9, threshold_mode="abs")
     clf = fit(cls, blobs, callbacks=[stop], train_split=ValidSplit(5), max_epochs=4)
-    assert all(len(history) < 4 for history in clf.histories_.values())
+    # scores are those of the noisy samples
+    assert all(len(history) < 4 for stage, history in clf.histories_.items() if "clean" not in stage)
 
 
 @every

@@ -101,7 +101,7 @@ def quiet_em(X, y, noisy, rows):
     checked[rows] = y[rows]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return EMTransitionClassifier("linear", **FAST, fine_tune=False).fit(X, noisy, y_verified=checked)
+        return EMTransitionClassifier("linear", **FAST).fit(X, noisy, y_verified=checked)
 
 
 @pytest.mark.slow

@@ -46,7 +46,7 @@ def test_labels_of_one_T_have_the_weight_of_bayes_rule():
     noisy = flip_labels(y_meta, pair_noise(3, 0.3), random_state=1)
     clf = EMTransitionClassifier(**FAST | {"max_epochs": 8}).fit(X, y, meta=(X_meta, y_meta), y_meta_noisy=noisy)
     assert clf.posterior_weights_["label"] == pytest.approx(1, abs=0.4)
-    assert list(clf.histories_) == ["warm_up", "fold_0", "fold_1", "clean", "em"]
+    assert list(clf.histories_) == ["warm_up", "fold_0", "fold_0_clean", "fold_1", "fold_1_clean", "clean", "em"]
     assert clf.history_ == clf.net_.history == clf.histories_["em"]
 
 
