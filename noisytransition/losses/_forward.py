@@ -231,15 +231,12 @@ class GoldCorrectionLoss(ForwardLoss):
         super().__init__(transition_matrix)
         self.clean_weight = clean_weight
 
-    def forward(  # type: ignore[override]
-        self, logits: Tensor, y: Tensor, is_clean: Tensor, columns: Tensor | None = None
-    ) -> Tensor:
+    def forward(self, logits: Tensor, y: Tensor, is_clean: Tensor) -> Tensor:  # type: ignore[override]
         """Weighted sum of the losses, divided by n_samples.
 
-        Logits have shape (n_samples, n_classes); labels `y` and `is_clean` have shape (n_samples,). `columns` are
-        log P(label | true) of each sample, by default by T.
+        Logits have shape (n_samples, n_classes); labels `y` and `is_clean` have shape (n_samples,).
         """
-        columns = self._columns(y) if columns is None else columns
+        columns = self._columns(y)
         certain = torch.full_like(columns, -torch.inf).scatter_(1, y[:, None], 0)
         n = max(len(y), 1)
         weights = logits.new_full((len(y),), 1 / n).masked_fill_(is_clean, self.clean_weight / n)

@@ -38,8 +38,6 @@ _WARM_UP = 0.25
 # each class. On the zoo's design half (three seeds), accuracy changes by +0.3 +- 0.2 points compared with the fourth
 # root. The ratio itself, with 100, is better still there (+0.8 +- 0.3), but overfits ten clean samples of a class
 _MOST_OF_CLASS = 200
-# with fewer clean samples, a network of two folds has too few
-_LEAST_CLEAN_ROWS = 6
 # pseudo-count of T's row, for classes without remaining samples
 _SMALLEST_COUNT = 1e-3
 
@@ -107,8 +105,8 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     cv_results_ : dict of ndarray
         Candidate numbers of ``epochs`` and their ``log_evidence``. The last training has `n_epochs_` epochs.
     posterior_weights_ : dict of str to float
-        Weights of what gives the posteriors of the last training: "features", "label" and, if there are at least six
-        clean samples and each class is among them, "clean". Only set if `cv` is not None.
+        Weights of what gives the posteriors of the last training: "features", "label" and, if there are at least two
+        clean samples of each class, "clean". Only set if `cv` is not None.
     transition_init_, transition_history_
         Initial T; initial and final T.
     classes_, net_, histories_, n_features_in_
@@ -171,8 +169,9 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     def _fit(self, run: Run) -> None:
         start, warm_up = self._start(run)
         weight = self._clean_weight(run)
-        # alone, they would never predict a class without clean samples
-        alone = self.cv is not None and run.n_clean >= _LEAST_CLEAN_ROWS and not classes_without_clean_rows(run)
+        # a network of them alone would never predict a class without samples, which the folds need, too
+        per_class = np.bincount(run.clean.label, minlength=len(run.classes))
+        alone = self.cv is not None and per_class.min() >= 2
         loss = partial(GoldCorrectionLoss, start, weight)
         held_out, of_alone = cross_fit(run, loss, cv=self.cv, n_jobs=self.n_jobs, alone=alone)
         fit = self._fit_noise_model(run, held_out, start)
