@@ -271,6 +271,10 @@ class PosteriorLoss(nn.Module):
         of_clean = -self.clean_weight * log_f.gather(1, y[:, None])[:, 0]
         return torch.where(is_clean, of_clean, -(self._posterior[row] * log_f).sum(1)).mean()
 
+    def release(self) -> None:
+        """Release the posteriors, which only the training needs."""
+        self._posterior = self._posterior.new_empty((0, self._posterior.shape[1]))
+
 
 def _state(logits: Tensor) -> tuple[int, int]:
     """Version and address of a tensor, which change with its values."""

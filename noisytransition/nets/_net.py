@@ -293,7 +293,7 @@ class NoisyLabelNet(NeuralNetClassifier):
 
     def release(self) -> None:
         """Release the samples held by parts of the net."""
-        for _, part in self.callbacks_:
+        for part in (self.criterion_, *(callback for _, callback in self.callbacks_)):
             if hasattr(part, "release"):
                 part.release()
 

@@ -1,5 +1,6 @@
 """The last training of EM: posteriors from features, label, and a network of the clean samples."""
 
+import pickle
 from functools import cache
 
 import numpy as np
@@ -86,6 +87,11 @@ def test_without_folds_the_last_training_is_by_the_likelihood():
     clf = fit(*problem(), cv=None)
     assert not hasattr(clf, "posterior_weights_")
     assert "clean" not in clf.histories_
+
+
+def test_the_net_does_not_keep_the_posteriors():
+    small, large = (len(pickle.dumps(fit(*problem(n), max_epochs=2).net_)) for n in (200, 800))
+    assert large < 1.05 * small
 
 
 # ---------------------------------------------------------------------------- saved fits
