@@ -59,7 +59,8 @@ def run(problem, seed):
     model = clf.noise_model_
     of = model.held_out_
     unpaired = of._replace(noisy_of_clean=np.full(len(of.clean), -1), pairs=np.zeros_like(of.pairs))
-    without = LabelNoiseModel()._fit_candidates(unpaired, model.labels_, clf.transition_init_, len(model.classes_))
+    without = LabelNoiseModel()
+    without._fit_candidates(unpaired, model.labels_, clf.transition_init_, len(model.classes_))
     y = data.y_true[of.rows]
     found = {"pairs": measures(model, data.transition_matrix, y)}
     found["no pairs"] = measures(without, data.transition_matrix, y)

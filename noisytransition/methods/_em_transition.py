@@ -22,7 +22,7 @@ from ..fitting._starts import classes_without_clean_rows, start_of_transition
 from ..labels._pandas import in_class_order
 from ..likelihood._class_offset import shift_class_prior, weights_of_clean_rows
 from ..likelihood._diagnostics import warn_of_reasons, worse_than_labels
-from ..likelihood._fit import LARGEST_WEIGHT, NoiseFit, fit_noise, left_out_of_clean
+from ..likelihood._fit import LARGEST_WEIGHT, NoiseFit, left_out_of_clean
 from ..likelihood._held_out import HeldOut, select_epochs
 from ..likelihood._pool import Views, pool_weights, pooled
 from ..likelihood._shrinkage import Prior, check_prior
@@ -238,9 +238,9 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         """Estimate T, set its fitted attributes and warn of its diagnostics."""
         prior = in_class_order(self.transition_prior, run.classes)  # an array, which can be saved
         show = run.progress("transition matrix")
-        fit = fit_noise(held_out, start, prior, stratified=self.meta_sampling == "stratified", show=show)
         model = LabelNoiseModel(prior=prior, meta_sampling=self.meta_sampling)
-        self.noise_model_ = model._with_noise(fit, run.classes, len(run.classes))
+        fit = model._fit_candidates(held_out, run.classes, start, len(run.classes), show)
+        self.noise_model_ = model
         self.diagnostics_ = model.diagnostics_
         self.transition_init_ = start
         self.transition_history_ = np.stack([start, model.transition_matrix_])

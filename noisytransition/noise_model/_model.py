@@ -196,11 +196,12 @@ class LabelNoiseModel:
         warn_of_reasons(self.diagnostics_, stacklevel=3)
         return self
 
-    def _fit_candidates(self, held_out: HeldOut, labels: NDArray, start: NDArray, c: int, show: Any = iter) -> Self:
+    def _fit_candidates(self, held_out: HeldOut, labels: NDArray, start: NDArray, c: int, show: Any = iter) -> NoiseFit:
         """Estimate T from the candidate with the highest evidence. The first c labels are classes."""
         prior = with_other_labels(in_class_order(self.prior, labels[:c]), c, len(labels))
         fit = fit_noise(held_out, start, prior, stratified=self.meta_sampling == "stratified", show=show)
-        return self._with_noise(fit, labels, c)
+        self._with_noise(fit, labels, c)
+        return fit
 
     def _with_noise(self, fit: NoiseFit, labels: NDArray, c: int) -> Self:
         """Set the fitted attributes from a fit of the noise. The first c labels are classes."""

@@ -105,6 +105,21 @@ def test_a_model_that_agrees_with_the_pairs_is_kept():
     assert transition_error(T, found.transition_matrix) < 0.01
 
 
+def quiet_fit(X, noisy, verified):
+    """Noise model of a logistic regression, without its warnings."""
+    proba = cross_val_predict(LogisticRegression(max_iter=300), X, noisy, cv=3, method="predict_proba")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return LabelNoiseModel().fit(proba, noisy, y_verified=verified)
+
+
+def coverage(model, y, noisy):
+    """Share of the entries of the true T inside their 90 % intervals."""
+    T = count_transition_matrix(y, noisy)
+    low, high = model.transition_interval(0.9)
+    return ((low <= T + 1e-9) & (high >= T - 1e-9)).mean()
+
+
 @pytest.mark.parametrize("by_label", [False, True])
 def test_error_bars_hold_with_labels_of_a_rule(by_label):
     covered = []
@@ -117,12 +132,7 @@ def test_error_bars_hold_with_labels_of_a_rule(by_label):
         rows = rng.choice(2000, 150, replace=False, p=odds / odds.sum())
         verified = np.full(2000, -1)
         verified[rows] = y[rows]
-        proba = cross_val_predict(LogisticRegression(max_iter=300), X, noisy, cv=3, method="predict_proba")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            model = LabelNoiseModel().fit(proba, noisy, y_verified=verified)
-        T, (low, high) = count_transition_matrix(y, noisy), model.transition_interval(0.9)
-        covered.append(((low <= T + 1e-9) & (high >= T - 1e-9)).mean())
+        covered.append(coverage(quiet_fit(X, noisy, verified), y, noisy))
     assert np.mean(covered) > 0.85
 
 
@@ -137,12 +147,8 @@ def test_error_bars_hold_if_few_pairs_do_not_show_that_hard_samples_flip_more():
         other = np.where(np.eye(3)[y] == 1, 0, proba).argmax(axis=1)
         noisy = np.where(rng.random(300) < 0.9 * (1 - proba.max(axis=1)), other, y)
         verified = np.where(np.arange(300) < 60, y, -1)
-        given = cross_val_predict(LogisticRegression(max_iter=300), X, noisy, cv=3, method="predict_proba")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            model = LabelNoiseModel().fit(given, noisy, y_verified=verified)
-        T, (low, high) = count_transition_matrix(y, noisy), model.transition_interval(0.9)
-        covered.append(((low <= T + 1e-9) & (high >= T - 1e-9)).mean())
+        model = quiet_fit(X, noisy, verified)
+        covered.append(coverage(model, y, noisy))
         one_T.append("not_one_T" not in model.diagnostics_)
     assert np.mean(one_T) > 0.5
     assert np.mean(covered) > 0.75  # without T by design: 0.62

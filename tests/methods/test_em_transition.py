@@ -27,7 +27,6 @@ from noisytransition.likelihood._shrinkage import shrunk_to_symmetric
 from noisytransition.transition import flip_labels, gold_transition_matrix, pair_noise, symmetric_noise
 
 FAST = {"max_epochs": 8, "batch_size": 64, "optimizer": "sgd", "lr": 0.1, "optimizer__momentum": 0.9, "random_state": 0}
-OF_T = FAST
 
 
 def overlapping(T, n=750, seed=0):
@@ -47,7 +46,7 @@ def test_finds_T_where_classes_overlap(T, params):
     X, y, meta, _ = overlapping(T)
     errors = [
         transition_error(T, clf.fit(X, y, meta=meta).transition_matrix_)
-        for clf in (EMTransitionClassifier(**OF_T, **params), GLCClassifier(**FAST))
+        for clf in (EMTransitionClassifier(**FAST, **params), GLCClassifier(**FAST))
     ]
     assert errors[0] < 0.5 * errors[1]
 
@@ -63,7 +62,7 @@ def test_posteriors_behind_T_are_of_rows_that_the_net_has_not_seen(cv, n_rows, m
     module = nn.Linear(60, 3, bias=False)
     nn.init.zeros_(module.weight)
     rows, y = np.eye(60), np.arange(60) % 3
-    clf = EMTransitionClassifier(module, transition_init="diagonal", cv=cv, **OF_T)
+    clf = EMTransitionClassifier(module, transition_init="diagonal", cv=cv, **FAST)
     clf.fit(rows[:40], y[:40], meta=(rows[40:], y[40:]))
     assert seen
     for posteriors in seen:
@@ -75,7 +74,7 @@ def test_posteriors_behind_T_are_of_rows_that_the_net_has_not_seen(cv, n_rows, m
 
 def test_the_number_of_epochs_with_the_highest_evidence_is_taken():
     X, y, meta, _ = overlapping(pair_noise(3, 0.4), n=1500)
-    clf = EMTransitionClassifier(**OF_T).fit(X, y, meta=meta)
+    clf = EMTransitionClassifier(**FAST).fit(X, y, meta=meta)
     results = clf.cv_results_
     np.testing.assert_array_equal(results["epochs"], np.arange(1, 9))
     assert clf.n_epochs_ == results["epochs"][results["log_evidence"].argmax()]
@@ -89,7 +88,7 @@ def test_the_number_of_epochs_with_the_highest_evidence_is_taken():
 )
 def test_the_weight_of_a_clean_sample_is_a_root_of_a_ratio_with_limits(n, n_clean, ratio):
     X, y, (X_clean, y_clean), _ = overlapping(PAIR, n)
-    clean, short = (X_clean[:n_clean], y_clean[:n_clean]), OF_T | {"max_epochs": 2, "cv": 2}
+    clean, short = (X_clean[:n_clean], y_clean[:n_clean]), FAST | {"max_epochs": 2, "cv": 2}
     auto, same, other = (
         EMTransitionClassifier(**short, meta_weight=of).fit(X, y, meta=clean).oof_proba_
         for of in ("auto", ratio**0.5, 0.1)
@@ -115,7 +114,7 @@ def test_clean_samples_enlarge_the_batches_up_to_twice(n, largest, steps):
     """With at most as many clean as noisy samples, an epoch has as many steps as on the noisy samples."""
     X, y, meta, _ = overlapping(PAIR, n)
     Sizes.sizes.clear()
-    EMTransitionClassifier(**OF_T | {"max_epochs": 1, "callbacks": [Sizes()], "cv": None}).fit(X, y, meta=meta)
+    EMTransitionClassifier(**FAST | {"max_epochs": 1, "callbacks": [Sizes()], "cv": None}).fit(X, y, meta=meta)
     warm_up, _, last = Sizes.sizes
     assert (max(last), len(last), sum(last)) == (largest, steps, n + 90)
     assert len(warm_up) == -(-n // 64)
@@ -138,7 +137,7 @@ def test_folds_in_parallel_give_the_same_bits():
 def test_noisy_labels_of_clean_rows_enter_the_counts():
     T = pair_noise(3, 0.4)
     X, y, meta, y_meta_noisy = overlapping(T, n=60)
-    clf = EMTransitionClassifier(**OF_T)
+    clf = EMTransitionClassifier(**FAST)
     without = clf.fit(X, y, meta=meta).noise_model_.transition_counts_
     with_them = clf.fit(X, y, meta=meta, y_meta_noisy=y_meta_noisy).noise_model_.transition_counts_
     assert without.sum() == pytest.approx(60)
@@ -149,7 +148,7 @@ def test_noisy_labels_of_clean_rows_enter_the_counts():
 
 def test_the_fitted_T_has_the_prior_in_it():
     X, y, meta, _ = overlapping(pair_noise(3, 0.4))
-    clf = EMTransitionClassifier(**OF_T, transition_prior=pair_noise(3, 0.4)).fit(X, y, meta=meta)
+    clf = EMTransitionClassifier(**FAST, transition_prior=pair_noise(3, 0.4)).fit(X, y, meta=meta)
     assert clf.noise_model_.prior_strength_ > 0
     assert transition_error(pair_noise(3, 0.4), clf.transition_matrix_) < 0.02
     plain = clf.set_params(transition_prior=None).fit(X, y, meta=meta)
@@ -160,7 +159,7 @@ def test_the_fitted_T_has_the_prior_in_it():
 
 def test_without_folds_three_trainings_are_enough():
     X, y, meta, _ = overlapping(pair_noise(3, 0.4))
-    clf = EMTransitionClassifier(**OF_T, cv=None).fit(X, y, meta=meta)
+    clf = EMTransitionClassifier(**FAST, cv=None).fit(X, y, meta=meta)
     assert list(clf.histories_) == ["warm_up", "fold_0", "em"]
     assert len(clf.histories_["warm_up"]) == np.ceil(clf.max_epochs / 4)
     assert clf.noise_model_.transition_counts_.sum() == pytest.approx(250)
@@ -179,7 +178,7 @@ def test_error_bars_hold_T_and_are_told_in_words():
     T = np.array([[0.6, 0.4, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
     X, y, meta, _ = overlapping(T)
     names = np.array(["ant", "bee", "cat"])
-    clf = EMTransitionClassifier(**OF_T).fit(X, names[y], meta=(meta[0], names[meta[1]]))
+    clf = EMTransitionClassifier(**FAST).fit(X, names[y], meta=(meta[0], names[meta[1]]))
     low, high = clf.transition_interval(0.99)
     assert ((low <= T) & (high >= T)).all()
     assert (high - low).max() < 0.3
@@ -204,8 +203,8 @@ def test_error_bars_hold_T_and_are_told_in_words():
 
 def test_known_pairs_narrow_the_error_bars_where_they_agree_with_one_T():
     X, y, meta, y_meta_noisy = overlapping(pair_noise(3, 0.4))
-    clf = EMTransitionClassifier(**OF_T).fit(X, y, meta=meta, y_meta_noisy=y_meta_noisy)
-    without = EMTransitionClassifier(**OF_T).fit(X, y, meta=meta)
+    clf = EMTransitionClassifier(**FAST).fit(X, y, meta=meta, y_meta_noisy=y_meta_noisy)
+    without = EMTransitionClassifier(**FAST).fit(X, y, meta=meta)
     narrower = clf.transition_std_ < without.transition_std_
     assert narrower[0].all()  # the pairs of other classes deviate from their row of T
     assert clf.oof_proba_.shape == (750, 3)
@@ -217,8 +216,8 @@ def test_out_of_fold_probabilities_are_of_all_rows_of_X():
     among = np.random.default_rng(0).permutation(len(X) + len(X_meta)) < len(X_meta)
     rows, labels = np.empty((len(among), X.shape[1])), np.empty(len(among), dtype=int)
     rows[among], rows[~among], labels[among], labels[~among] = X_meta, X, y_meta, y
-    beside = EMTransitionClassifier(**OF_T).fit(X, y, meta=(X_meta, y_meta))
-    clf = EMTransitionClassifier(**OF_T).fit(
+    beside = EMTransitionClassifier(**FAST).fit(X, y, meta=(X_meta, y_meta))
+    clf = EMTransitionClassifier(**FAST).fit(
         rows, np.where(among, np.nan, labels), y_verified=np.where(among, labels, np.nan)
     )
     assert clf.oof_proba_.shape == (len(rows), 3)
@@ -229,7 +228,7 @@ def test_out_of_fold_probabilities_are_of_all_rows_of_X():
 def test_error_bars_are_for_some_classes_alone(monkeypatch):
     X, y, meta, _ = overlapping(pair_noise(3, 0.4), n=300)
     monkeypatch.setattr(_fit, "MOST_CLASSES", 2)
-    clf = EMTransitionClassifier(**OF_T).fit(X, y, meta=meta)
+    clf = EMTransitionClassifier(**FAST).fit(X, y, meta=meta)
     assert not hasattr(clf, "transition_std_")
     with pytest.raises(ValueError, match="3 classes"):
         clf.transition_interval()
@@ -257,7 +256,7 @@ def test_a_relative_path_is_that_of_the_caller_s_folder(tmp_path, monkeypatch):
         (tmp_path / folder).mkdir()
         monkeypatch.chdir(tmp_path / folder)
         with joblib.parallel_config("multiprocessing"):
-            EMTransitionClassifier(**(OF_T | {"max_epochs": 1}), cv=2, n_jobs=2).fit(X, y, meta=meta, state="fit")
+            EMTransitionClassifier(**(FAST | {"max_epochs": 1}), cv=2, n_jobs=2).fit(X, y, meta=meta, state="fit")
         assert [path.name for path in (tmp_path / folder).iterdir()] == ["fit"]
 
 
@@ -289,10 +288,10 @@ def test_T_starts_from_shrunk_mean_posteriors():
     proba = warm_up.fit(X, y).predict_proba(X_meta)
     gold = gold_transition_matrix(proba, y_meta)
     shrunk = floored(shrunk_to_symmetric(gold, proba, y_meta))
-    clf = EMTransitionClassifier(**OF_T).fit(X, y, meta=(X_meta, y_meta))
+    clf = EMTransitionClassifier(**FAST).fit(X, y, meta=(X_meta, y_meta))
     np.testing.assert_allclose(clf.transition_init_, shrunk, atol=1e-6)
     assert np.abs(shrunk - gold).max() > 1e-3
-    named = EMTransitionClassifier(**OF_T, transition_init="gold").fit(X, y, meta=(X_meta, y_meta))
+    named = EMTransitionClassifier(**FAST, transition_init="gold").fit(X, y, meta=(X_meta, y_meta))
     np.testing.assert_allclose(named.transition_init_, floored(gold), atol=1e-6)
 
 
@@ -304,7 +303,7 @@ def test_one_clean_row_of_each_class(more):
     X = rng.normal(size=(12, 10))[y] + rng.normal(size=(len(y), 10))
     y_noisy, errors = flip_labels(y[m:], T, random_state=0), {}
     for start in ("gold-shrunk", "gold"):
-        clf = EMTransitionClassifier(**OF_T | {"module": "linear", "lr": 0.1}, transition_init=start)
+        clf = EMTransitionClassifier(**FAST | {"module": "linear", "lr": 0.1}, transition_init=start)
         errors[start] = transition_error(T, clf.fit(X[m:], y_noisy, meta=(X[:m], y[:m])).transition_matrix_)
     assert errors["gold-shrunk"] < 0.2
     assert errors["gold"] > 1.2 * errors["gold-shrunk"]
@@ -334,6 +333,6 @@ class LockedRows(Dataset):
 def test_threads_train_what_other_processes_cannot_have(what):
     X, y, meta, _ = overlapping(pair_noise(3, 0.4), n=60)
     X, own = (LockedRows(X), {}) if what == "rows" else (X, {"callbacks": [Locked()]})
-    em = EMTransitionClassifier(**OF_T | {"max_epochs": 1}, **own)
+    em = EMTransitionClassifier(**FAST | {"max_epochs": 1}, **own)
     with joblib.parallel_config("threading", n_jobs=2):
         em.fit(X, y, meta=meta)
