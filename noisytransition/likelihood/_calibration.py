@@ -130,7 +130,7 @@ class CalibratedLikelihood:
         self.with_matrix = self.c <= MOST_CLASSES_WITH_MATRIX
         order = np.argsort(y, kind="stable")
         self.n_clean = np.bincount(y_meta, minlength=self.c)
-        self.absent = _without_probability(proba) & _without_probability(proba_meta) & (self.n_clean == 0)
+        self.absent = ~(proba.any(axis=0) | proba_meta.any(axis=0) | (self.n_clean > 0))
         self.floor = _floor((proba, proba_meta), self.absent)
         u = centred_logits(np.concatenate([proba[order], proba_meta]), self.absent, self.floor)
         self.precision = map_precision(u, self.absent)
@@ -375,20 +375,10 @@ def _scale(log_scale: float) -> float:
 def centred_logits(proba: NDArray, absent: NDArray | None = None, floor: float = TINY) -> NDArray[np.float64]:
     """Logarithms of probabilities, centred in each row; 0 for classes with probability 0 in all rows."""
     u = np.log(np.maximum(proba, floor))
-    absent = _without_probability(proba) if absent is None else absent
-    u -= _columns(u, ~absent).mean(axis=1, keepdims=True)
+    absent = np.equal(proba, 0).all(axis=0) if absent is None else absent
+    u -= u.mean(axis=1, keepdims=True, where=~absent)
     u[:, absent] = 0
     return u
-
-
-def _without_probability(proba: NDArray) -> NDArray[np.bool_]:
-    """Mask of classes with probability 0 in all rows."""
-    return np.asarray(~proba.any(axis=0))
-
-
-def _columns(u: NDArray, chosen: NDArray) -> NDArray:
-    """Select columns; without a copy if all are chosen."""
-    return u if chosen.all() else u[:, chosen]
 
 
 def _floor(parts: tuple[NDArray, NDArray], absent: NDArray) -> float:
@@ -401,7 +391,7 @@ def _floor(parts: tuple[NDArray, NDArray], absent: NDArray) -> float:
 
 def map_precision(u: NDArray, absent: NDArray) -> float:
     """Precision of the prior of an entry of B, given the logits `u`."""
-    return _PRECISION * max(float(_columns(u, ~absent).var(axis=1).mean()), _SMALLEST_VARIANCE)
+    return _PRECISION * max(float(u.var(axis=1, where=~absent).mean()), _SMALLEST_VARIANCE)
 
 
 def map_scores(proba: NDArray, residual: NDArray) -> NDArray[np.float64]:
@@ -420,7 +410,7 @@ def map_scores(proba: NDArray, residual: NDArray) -> NDArray[np.float64]:
 def map_prior(proba: NDArray) -> NDArray[np.float64]:
     """Prior precision of the parameters in `map_scores`, shape (n_map,)."""
     c = proba.shape[1]
-    precision = map_precision(centred_logits(proba), _without_probability(proba))
+    precision = map_precision(centred_logits(proba), np.equal(proba, 0).all(axis=0))
     return np.concatenate([np.ones(1 + c), np.full(c * c if c <= MOST_CLASSES_WITH_MATRIX else 0, precision)])
 
 

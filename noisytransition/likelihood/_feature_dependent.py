@@ -96,7 +96,7 @@ def _both_maxima(
     return max(one, from_there, key=lambda found: found.log_likelihood), dependent, x
 
 
-class FeatureDependentLikelihood:
+class FeatureDependentLikelihood(NamedTuple):
     r"""Log-likelihood of clean samples and feature-dependent noise, ``P(j | i, x) ~ R[i, j] p_j(x)^a``.
 
     p is the calibrated probability of the true label. At a = 0, R is T and the likelihood equals
@@ -104,8 +104,7 @@ class FeatureDependentLikelihood:
     most 20 classes and without pairs.
     """
 
-    def __init__(self, one_T: CalibratedLikelihood) -> None:
-        self.one_T = one_T
+    one_T: CalibratedLikelihood
 
     def maximise(self) -> NDArray[np.float64]:
         """Parameters of the maximum, from that of one T on; a is the last."""

@@ -17,7 +17,7 @@ from ._pair_posterior import fit_channel, fit_pair_posterior, wrong_true_labels
 from ._rectified import Rectified, rectified
 from ._rules import EVIDENCE, N_FOLDS
 from ._shrinkage import Prior, shrunk_to_symmetric
-from ._uncertainty import MOST_CLASSES, TransitionUncertainty, leave_one_out, transition_uncertainty
+from ._uncertainty import MOST_CLASSES, TransitionUncertainty, error_bars, leave_one_out
 
 #: largest weight of a clean sample, about the largest n / n_meta in the zoo. Without this limit, networks overfit few
 #: clean samples (generated data of examples/benchmarks/em_transition.py, seeds 0 to 2: accuracy 0.741 instead of 0.749)
@@ -238,9 +238,7 @@ def with_error_bars(fit: NoiseFit) -> tuple[NoiseFit, TransitionUncertainty | No
     if fit.one_T.calibration is not None:
         proba = fit.one_T.calibration(proba)
         of_clean = shift_class_prior(fit.one_T.calibration(fit.best.proba_meta), fit.offset)
-    bars = transition_uncertainty(
-        proba, of.noisy, fit.one_T.transition_matrix, proba_meta=of_clean, counts=of.scaled_pairs
-    )
+    bars = error_bars(proba, of.noisy, fit.one_T.transition_matrix, of_clean, of.scaled_pairs)
     # differences between estimates of T contradict the model: by influence, ...
     bars = bars.widened(fit.one_T.transition_matrix - fit.at_weight_one)
     # with the class prior of other samples, pairs do not represent those with their given label

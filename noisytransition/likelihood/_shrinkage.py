@@ -9,14 +9,11 @@ from scipy.special import gammaln, zeta
 from ..labels._arrays import as_array
 from ..transition._checks import check_transition_matrix
 from ..transition._estimation import TINY, finite_log, normalise_rows
-from ..transition._noise import symmetric_noise
 
 # candidate pseudo-counts per class, a tenth of a decade apart, since the maximum of the evidence is flat
 _STRENGTHS = np.geomspace(0.1, 1e6, 71)
 # first try every seventh strength, then the neighbours of the best
 _STRIDE = 7
-# scipy's zeta function is faster for at most this number of arguments
-_FEW_NUMBERS = 100
 
 Prior = str | ArrayLike | None
 
@@ -45,7 +42,9 @@ def shrunk_to_symmetric(T: NDArray, proba: NDArray, y: NDArray) -> NDArray[np.fl
     """
     n = np.bincount(y, minlength=len(T))
     seen = n > 0
-    M = symmetric_noise(len(T), 1 - T.diagonal()[seen].mean())
+    correct = T.diagonal()[seen].mean()
+    M = np.full(T.shape, (1 - correct) / (len(T) - 1))
+    np.fill_diagonal(M, correct)
     single = ((proba - M[y]) ** 2).sum() / len(y)
     between = ((T - M)[seen] ** 2).sum(axis=1).mean() - single * (1 / n[seen]).mean()
     weight = between / (between + single / np.maximum(n, 1)) if between > 0 else np.zeros(len(T))
@@ -122,7 +121,7 @@ class Evidence:
         self.highest = float((counts[seen] * finite_log(normalise_rows(counts, M)[seen])).sum())
         self.rates = np.array([M[group].sum() for group in groups])
         within = [group & seen for group in groups] or [seen]
-        self.entries = [(_constant(M[inside]), counts[inside]) for inside in within if inside.any()]
+        self.entries = [(M[inside], counts[inside]) for inside in within if inside.any()]
 
     def __call__(self, a: float) -> float:
         """Log-evidence of a strength."""
@@ -131,39 +130,17 @@ class Evidence:
         return float(of_rows.sum() + sum(of_groups) - self.highest) - self._log_information(a) / 2
 
     def _log_information(self, a: float) -> float:
-        """Log-determinant of the information about the rates of the groups, which sum to 1."""
+        """Log-determinant of the information about the rates of the groups, which sum to 1.
+
+        The information about the logarithm of a rate is at least that of one sample.
+        """
         if not len(self.rates):
             return 0.0
-        of_log_rate = np.array([max(_information(a * M, counts), 1.0) for M, counts in self.entries])  # per sample
-        return float(np.log(of_log_rate).sum() + np.log((self.rates**2 / of_log_rate).sum()))
-
-
-def _constant(rates: NDArray) -> NDArray[np.float64]:
-    """One rate in place of equal ones, whose functions are computed once."""
-    return rates[:1] if np.ptp(rates) <= TINY * rates[0] else rates
-
-
-def _information(prior: NDArray, counts: NDArray) -> float:
-    """Information of entries about the logarithm of their rate, given their pseudo-counts."""
-    prior = np.maximum(prior, TINY)
-    return float((prior**2 * (_trigamma(prior) - _trigamma(prior + counts))).sum())
-
-
-def _trigamma(x: NDArray) -> NDArray[np.float64]:
-    """Trigamma function of positive numbers, with a relative error of 1e-12.
-
-    For many numbers, the recurrence up to arguments of at least 10 and the asymptotic series (Abramowitz and Stegun,
-    Handbook of Mathematical Functions, 1964, equations 6.4.6 and 6.4.12) take a tenth of the time of scipy's function.
-    """
-    if x.size <= _FEW_NUMBERS:
-        return np.asarray(zeta(2.0, x))
-    x, found = np.array(x), np.zeros(x.shape)
-    for _ in range(10):
-        found += 1 / (x * x)
-        x += 1
-    square = 1 / (x * x)
-    series = 1 / 6 - square * (1 / 30 - square * (1 / 42 - square * (1 / 30 - square * 5 / 66)))
-    return found + 1 / x + square / 2 + square / x * series
+        priors = [np.maximum(a * M, TINY) for M, _ in self.entries]
+        lost = [zeta(2.0, prior + counts) for prior, (_, counts) in zip(priors, self.entries, strict=True)]
+        of_log_rate = [(prior**2 * (zeta(2.0, prior) - after)).sum() for prior, after in zip(priors, lost, strict=True)]
+        per_sample = np.maximum(of_log_rate, 1.0)
+        return float(np.log(per_sample).sum() + np.log((self.rates**2 / per_sample).sum()))
 
 
 def check_prior(prior: Prior, c: int, name: str = "prior") -> None:

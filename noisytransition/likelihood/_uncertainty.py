@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
+from scipy import sparse, special
 
 from ..labels._arrays import check_label_indices
 from ..transition._checks import check_level, check_probabilities, check_transition_matrix
@@ -61,7 +61,8 @@ class TransitionUncertainty(NamedTuple):
         low = np.maximum(T - z * self.scale, 0)
         # quantile of the truncated normal distribution
         above = self.location - self.scale * special.ndtri((1 - share) * special.ndtr(self.location / self.scale))
-        high = np.where(_largest_of_rows(T), T + z * self.scale, np.maximum(above, T))
+        is_largest = np.arange(T.shape[1]) == T.argmax(axis=1)[:, None]
+        high = np.where(is_largest, T + z * self.scale, np.maximum(above, T))
         return low, np.minimum(high, 1)
 
     def widened(self, difference: NDArray) -> TransitionUncertainty:
@@ -131,12 +132,18 @@ def transition_uncertainty(
         )
     known = np.zeros((c, c)) if counts is None else check_counts(counts, c)
     meta = None if proba_meta is None else _checked(proba_meta, c, "proba_meta")
-    free = _Free(T)
-    slope, of_T, of_both, of_map = _information(proba, y, T, known, free)
-    if meta is not None:
-        of_map += _clean_information(meta) + np.diag(map_prior(proba))
+    return error_bars(proba, y, T, meta, known)
+
+
+def error_bars(
+    proba: NDArray, y: NDArray, T: NDArray, proba_meta: NDArray | None, counts: NDArray
+) -> TransitionUncertainty:
+    """Error bars of `transition_uncertainty`, from valid arguments."""
+    slope, of_T, of_both, of_map = _information(proba, y, T, counts)
+    if proba_meta is not None:
+        of_map += _clean_information(proba_meta) + np.diag(map_prior(proba))
         of_T -= of_both.T @ np.linalg.solve(of_map, of_both)
-    return _cut_at_zero(T, free, slope, of_T)
+    return _cut_at_zero(T, slope, of_T)
 
 
 def leave_one_out(
@@ -157,7 +164,7 @@ def leave_one_out(
     Cross-Validation", JRSS B 2020.
     """
     c = len(T)
-    _, of_T, of_both, of_map = _information(proba, y, T, counts, _Free(T))
+    _, of_T, of_both, of_map = _information(proba, y, T, counts)
     of_map += np.diag(map_prior(proba)) - of_both @ np.linalg.solve(of_T, of_both.T)
     of_map += _clean_information(of_clean, weights)
     covariance = np.linalg.pinv(of_map, hermitian=True)
@@ -185,30 +192,16 @@ def _checked(proba: ArrayLike, c: int | None = None, name: str = "proba") -> NDA
     return normalise_rows(array)
 
 
-class _Free:
-    """Free entries of T: all except the largest of each row, which is one minus their sum."""
-
-    def __init__(self, T: NDArray) -> None:
-        self.rows, self.columns = np.nonzero(~_largest_of_rows(T))
-        self.largest = T.argmax(axis=1)[self.rows]
-
-    def of_vectors(self, values: NDArray) -> NDArray[np.float64]:
-        """Derivatives by the free entries, from derivatives by all of T (last two dimensions)."""
-        return values[..., self.rows, self.columns] - values[..., self.rows, self.largest]
-
-    def of_blocks(self, blocks: NDArray) -> NDArray[np.float64]:
-        """Information about the free entries, from ``blocks[j]``, the information about column j of T."""
-        total = np.zeros((len(self.rows), len(self.rows)))
-        for one, sign in ((self.columns, 1), (self.largest, -1)):
-            for other, other_sign in ((self.columns, 1), (self.largest, -1)):
-                alike = one[:, None] == other
-                total += sign * other_sign * alike * blocks[one[:, None], self.rows[:, None], self.rows]
-        return total
+def _free_entries(T: NDArray) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Rows and columns of all entries except the largest of each row, which is one minus their sum."""
+    rows, columns = np.nonzero(np.arange(len(T)) != T.argmax(axis=1)[:, None])
+    return rows, columns
 
 
-def _cut_at_zero(T: NDArray, free: _Free, slope: NDArray, information: NDArray) -> TransitionUncertainty:
+def _cut_at_zero(T: NDArray, slope: NDArray, information: NDArray) -> TransitionUncertainty:
     """Normal approximation of each free entry, truncated at 0, and of the largest of each row."""
-    at = (free.rows, free.columns)
+    at = _free_entries(T)
+    rows, _ = at
     scale = np.empty_like(T)
     location = T.copy()
     std = np.empty_like(T)
@@ -218,7 +211,7 @@ def _cut_at_zero(T: NDArray, free: _Free, slope: NDArray, information: NDArray) 
     std[at] = scale[at] * shorter
     covariance = covariance * shorter * shorter[:, None]
     for i, largest in enumerate(T.argmax(axis=1)):
-        std[i, largest] = scale[i, largest] = math.sqrt(covariance[np.ix_(free.rows == i, free.rows == i)].sum())
+        std[i, largest] = scale[i, largest] = math.sqrt(covariance[np.ix_(rows == i, rows == i)].sum())
     return TransitionUncertainty(T, location, scale, std)
 
 
@@ -254,24 +247,12 @@ def _cut_normal(T: NDArray, scale: NDArray, slope: NDArray) -> tuple[NDArray, ND
     return location, np.sqrt(np.maximum(1 + cut * hazard - hazard**2, TINY))
 
 
-def _information(
-    proba: NDArray, y: NDArray, T: NDArray, counts: NDArray, free: _Free
-) -> tuple[NDArray, NDArray, NDArray, NDArray]:
+def _information(proba: NDArray, y: NDArray, T: NDArray, counts: NDArray) -> tuple[NDArray, NDArray, NDArray, NDArray]:
     """Slope along the free entries of T; information about them, about map and T, and about the map."""
     c = len(T)
-    slope, of_T, of_both, of_map = _noisy_information(proba, y, T)
-    slope += counts / np.maximum(T, TINY)
-    of_T[:, np.arange(c), np.arange(c)] += (counts / np.maximum(T, TINY) ** 2).T
-    information = free.of_blocks(of_T) + _PRIOR_PRECISION * np.eye(len(free.rows))
-    return free.of_vectors(slope), information, free.of_vectors(of_both), of_map
-
-
-def _noisy_information(proba: NDArray, y: NDArray, T: NDArray) -> tuple[NDArray, NDArray, NDArray, NDArray]:
-    """Sum of the scores of T; sums of outer products of scores: T (by column), map and T, map."""
-    c = len(T)
     n_map = len(map_prior(proba[:1]))
-    slope = np.zeros((c, c))
-    of_T = np.zeros((c, c, c))
+    slope = (counts / np.maximum(T, TINY)).T
+    of_T = np.stack([np.diag(of_column) for of_column in (counts / np.maximum(T, TINY) ** 2).T])
     of_both = np.zeros((n_map, c, c))
     of_map = np.zeros((n_map, n_map))
     for start in range(0, len(y), _CHUNK):
@@ -282,12 +263,17 @@ def _noisy_information(proba: NDArray, y: NDArray, T: NDArray) -> tuple[NDArray,
         of_row = p / likelihood
         scores = map_scores(p, joint / likelihood - p)
         of_map += scores.T @ scores
-        for j in np.unique(labels):
+        for j in np.unique(labels):  # a sample has information about the column of T of its label
             mine = labels == j
-            slope[:, j] += of_row[mine].sum(axis=0)
+            slope[j] += of_row[mine].sum(axis=0)
             of_T[j] += of_row[mine].T @ of_row[mine]
-            of_both[:, :, j] += scores[mine].T @ of_row[mine]
-    return slope, of_T, of_both, of_map
+            of_both[:, j] += scores[mine].T @ of_row[mine]
+    rows, columns = _free_entries(T)
+    entries = sparse.eye_array(c * c, format="csr")  # of T, column by column
+    derivative = entries[c * columns + rows] - entries[c * T.argmax(axis=1)[rows] + rows]
+    information = (derivative @ sparse.block_diag(of_T, format="csr") @ derivative.T).toarray()
+    information += _PRIOR_PRECISION * np.eye(len(rows))
+    return derivative @ slope.ravel(), information, (derivative @ of_both.reshape(n_map, -1).T).T, of_map
 
 
 def _clean_information(proba: NDArray, weights: NDArray | None = None) -> NDArray:
@@ -300,7 +286,3 @@ def _clean_information(proba: NDArray, weights: NDArray | None = None) -> NDArra
             scores = map_scores(p, one_hot - p) * np.sqrt(w[start : start + _CHUNK] * p[:, label])[:, None]
             total = total + scores.T @ scores
     return total
-
-
-def _largest_of_rows(T: NDArray) -> NDArray[np.bool_]:
-    return np.arange(T.shape[1]) == T.argmax(axis=1)[:, None]

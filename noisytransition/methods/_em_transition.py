@@ -22,9 +22,9 @@ from ..fitting._starts import classes_without_clean_rows, start_of_transition
 from ..labels._pandas import in_class_order
 from ..likelihood._class_offset import shift_class_prior, weights_of_clean_rows
 from ..likelihood._diagnostics import warn_of_reasons, worse_than_labels
-from ..likelihood._fit import LARGEST_WEIGHT, NoiseFit, left_out_of_clean
+from ..likelihood._fit import LARGEST_WEIGHT, NoiseFit
 from ..likelihood._held_out import HeldOut, select_epochs
-from ..likelihood._pool import Views, pool_weights, pooled
+from ..likelihood._pool import pool_weights, pooled
 from ..likelihood._shrinkage import Prior, check_prior
 from ..losses import GoldCorrectionLoss, PosteriorLoss
 from ..nets import Rows
@@ -197,18 +197,14 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
 
     def _posterior(self, run: Run, fit: NoiseFit, of_alone: NDArray | None, clean: Rows) -> NDArray[np.float64]:
         """P(true | x, label) of the noisy samples, from features, label and a network of the clean samples."""
-        of = fit.held_out
-        likelihood = self.noise_model_._label_likelihood
-        of_noisy = Views(fit.calibrated(fit.best.proba), likelihood(of.noisy, of.rows))
-        of_clean = Views(left_out_of_clean(fit), likelihood(of.noisy_of_clean, of.rows_of_clean))
+        of_noisy, of_clean = self.noise_model_._views(fit)
         proba = None if of_alone is None else predict_from_clean(run, "clean", clean, run.noisy)
         if of_alone is not None and proba is not None:
             of_noisy = of_noisy._replace(clean=shift_class_prior(proba, -fit.offset))
             of_clean = of_clean._replace(clean=shift_class_prior(of_alone, -fit.offset))
-        weights = pool_weights(of_clean, of.clean, fit.offset)
-        self.posterior_weights_ = dict(zip(Views._fields, weights.tolist(), strict=False))
-        self._warn_if_worse(of, pooled(of_clean._replace(label=np.ones_like(of_clean.label)), weights))
-        return pooled(of_noisy, weights)
+        self.posterior_weights_ = pool_weights(of_clean, fit.held_out.clean, fit.offset)
+        self._warn_if_worse(fit.held_out, pooled(of_clean._replace(label=None), self.posterior_weights_))
+        return pooled(of_noisy, self.posterior_weights_)
 
     def _warn_if_worse(self, held_out: HeldOut, of_clean: NDArray) -> None:
         """Warn if the labels of clean samples are more accurate than these predictions."""

@@ -1,6 +1,7 @@
 """Meta-estimator that trains any scikit-learn classifier on noisy labels."""
 
 from __future__ import annotations
+from collections.abc import Sequence
 from contextlib import suppress
 from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
@@ -24,13 +25,14 @@ from ..fitting._cross_fitting import check_folds, fold_of_rows
 from ..labels._pandas import in_class_order, warn_of_order
 from ..labels._read import Labels, SeparateLabels, labels_of_fit
 from ..likelihood._calibration import Calibration
+from ..likelihood._class_offset import shift_class_prior
 from ..likelihood._diagnostics import warn_of_reasons, worse_than_labels
 from ..likelihood._fit import NoiseFit, fit_noise, left_out_of_clean, shrunk_gold_start
 from ..likelihood._held_out import Candidate, HeldOut, denoised, held_out_of
+from ..likelihood._pool import Views, pool_weights, pooled
 from ..likelihood._shrinkage import Prior, check_prior
 from ..noise_model._model import LabelNoiseModel
 from ..transition._checks import check_probabilities
-from ..transition._estimation import finite_log
 
 #: training label of each sample, -1 for none, and weights
 _Target = tuple[NDArray[np.intp], NDArray[np.float64]]
@@ -41,29 +43,29 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
 
     Some samples should be verified, and keep their noisy label. The steps of `fit` are::
 
-        round 0  train clones on the noisy labels; predict out-of-fold probabilities
-        T        fit a LabelNoiseModel to these probabilities, the noisy and the verified labels
-        round 1  relabel each sample with its most probable true class, weighted by P(true | x, noisy label);
-                 verified samples get their true label. Train clones on these labels
-        round 2  train clones on the verified samples only
-        result   of the round, 1 or 2, with the lower log-loss on held-out verified samples: a clone trained on all
-                 samples, relabelled again with the probabilities of round 1, or on the verified samples only; and the
-                 calibration of this round
+        features   train clones on the noisy labels; predict out-of-fold probabilities
+        T          fit a LabelNoiseModel to these probabilities, the noisy and the verified labels
+        clean      train clones on the verified samples only; predict out-of-fold probabilities
+        q          P(true | x, label) of each noisy sample: a pool of features, the label through T, and clean; the
+                   weights maximise the likelihood of held-out verified samples
+        estimator  train clones on the most probable class of each sample, weighted by q, and on the verified labels;
+                   calibrate it by its out-of-fold probabilities
+        result     pool of the calibrated estimator and the one of the verified samples, again with weights that
+                   maximise the likelihood of held-out verified samples
 
-    The losses are not too low: clones have not seen the samples that they predict, and the calibration of a verified
-    sample leaves it out (approximately; Rad and Maleki, 2020). Round 2 requires verified samples of each class, and is
-    omitted if the estimator raises a ValueError on so few samples. Without verified samples, anchor points give the
-    probabilities of the true label in round 0 (`denoise_proba`), round 1 gives the result, and `fit` warns
-    (:doc:`/no_verified_labels`). With several sources, round 0 uses the most frequent label of each sample, and
-    P(true | x, all labels) replaces the posterior. An estimator without `sample_weight` is trained on the same labels
-    without weights.
+    Clones have not seen the samples that they predict, and the calibration of a verified sample leaves it out
+    (approximately; Rad and Maleki, 2020). "clean" requires two verified samples of each class, and is omitted if the
+    estimator raises a ValueError on so few samples. Without verified samples, anchor points give the probabilities of
+    the true label (`denoise_proba`), and `fit` warns (:doc:`/no_verified_labels`). With several sources, "features"
+    learns the most frequent label of each sample, and q uses all labels. An estimator without `sample_weight` is
+    trained on the same labels without weights.
 
     Parameters
     ----------
     estimator : classifier
         Classifier with `fit` and `predict_proba`. It gets X unchanged, e.g. text, missing values or data frames.
     cv : int, default=3
-        Number of folds of each round.
+        Number of folds of each step.
     transition_prior : "symmetric", array-like or None, default="symmetric"
         Matrix that T is shrunk towards: `prior` of `LabelNoiseModel`.
     meta_sampling : {"random", "stratified"}, default="random"
@@ -76,15 +78,19 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
     Attributes
     ----------
     estimator_ : classifier
-        Clone trained on all samples, or on the verified ones only. Its probabilities are not calibrated.
+        Clone trained on the most probable classes. Its probabilities are not calibrated.
     calibration_ : Calibration
-        Calibration that `predict_proba` applies to them.
-    round_losses_ : ndarray of shape (2,) or (3,)
-        Mean log-loss of each round on held-out verified samples.
+        Calibration of `estimator_`.
+    clean_estimator_ : classifier or None
+        Clone trained on the verified samples only.
+    posterior_weights_ : dict of str to float
+        Weights of "features", "label" and "clean" in q.
+    prediction_weights_ : dict of str to float
+        Weights of `estimator_`, "features", and of `clean_estimator_`, "clean", in `predict_proba`.
     noise_model_ : LabelNoiseModel
-        Noise model of round 0, with T.
+        Noise model of the first out-of-fold probabilities, with T.
     oof_proba_ : ndarray of shape (n_samples, n_classes)
-        Calibrated out-of-fold P(true class | x), without samples of weight 0 that are not verified.
+        Out-of-fold P(true class | x) of the result, without samples of weight 0 that are not verified.
     transition_matrix_, class_counts_, diagnostics_, classes_
         As in `EMTransitionClassifier`.
     n_features_in_, feature_names_in_
@@ -182,7 +188,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
             raise ValueError(f"{name} has no predict_proba. Wrap it, for example in CalibratedClassifierCV.")
         X_meta, y_meta = separate_samples(meta, X_meta, y_meta, y_meta_noisy)
         rows = self._read(X, y, y_verified, (X_meta, y_meta, y_meta_noisy), sample_weight, sources)
-        self._keep(rows, *self._rounds(rows))
+        self._train(rows)
         warn_of_reasons(self.diagnostics_, stacklevel=3)
         return self
 
@@ -202,59 +208,86 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
             weight[: len(labels.noisy)] = labels.weights
         return _Rows(_safe_indexing(*indexable(_stacked(X, X_meta)), order), labels, weight)
 
-    def _rounds(self, rows: _Rows) -> tuple[LabelNoiseModel, list[_Round]]:
-        """Train on noisy, new and verified labels; without the last if the verified samples are too few for it.
-
-        Also return the noise model of the first round, which gives the new labels.
-        """
-        random = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+    def _train(self, rows: _Rows) -> None:
+        """Run the steps of `fit`, and set the fitted attributes."""
         labels = rows.labels
+        random = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
         folds = np.concatenate([fold_of_rows(of, self.cv, random) for of in (labels.noisy, labels.clean)])
         given = np.concatenate([labels.noisy, labels.noisy_of_clean]), rows.weight
-        predicted = self._predicted(rows, folds, given)
+        predicted = self._predicted(rows, folds, [given] * self.cv)
         if not len(labels.clean):  # no calibration to the true label
             predicted, _ = denoised(predicted, len(labels.classes))
-        first = self._round(predicted, labels.classes)
-        model = self._noise_model(first.fit, labels.classes)
-        rounds = [first, self._round(self._predicted(rows, folds, rows.relabelled(model)), labels.classes)]
-        if len(set(labels.clean)) == len(labels.classes):  # else no loss of the classes that it never predicts
-            with suppress(ValueError):  # such as of an estimator with folds
-                rounds.append(self._round(self._predicted(rows, folds, rows.verified), labels.classes))
-        return model, rounds
+        fit = self._calibrated(predicted, shrunk_gold_start(predicted), labels.classes)
+        model = LabelNoiseModel(prior=self.transition_prior, meta_sampling=self.meta_sampling)
+        self.noise_model_ = model._with_noise(fit, labels.classes, len(labels.classes))
+        alone = self._of_clean(rows, folds)
+        *without_folds, target = self._targets(rows, fit, alone)
+        predicted = self._predicted(rows, folds, without_folds)
+        self._keep(rows, target, self._calibrated(predicted, model.transition_matrix_, labels.classes), alone)
 
-    def _predicted(self, rows: _Rows, folds: NDArray[np.intp], target: _Target) -> HeldOut:
-        """Train without each fold and predict it."""
+    def _predicted(self, rows: _Rows, folds: NDArray[np.intp], targets: list[_Target]) -> HeldOut:
+        """Train without each fold, on the labels in its place of `targets`, and predict it."""
         proba = np.empty((len(folds), len(rows.labels.classes)))
-        tasks = (delayed(_held_out_proba)(self.estimator, rows, *target, folds == i) for i in range(self.cv))
+        tasks = (
+            delayed(_proba_without)(self.estimator, rows, *target, folds == i, np.flatnonzero(folds == i))
+            for i, target in enumerate(targets)
+        )
         for i, of_fold in enumerate(Parallel(self.n_jobs)(tasks)):
             proba[folds == i] = of_fold
         return held_out_of(Candidate(0, *np.split(proba, [len(rows.labels.noisy)])), rows.labels)
 
-    def _round(self, held_out: HeldOut, classes: NDArray) -> _Round:
-        """Calibrate predictions by a fit of the noise."""
+    def _calibrated(self, held_out: HeldOut, start: NDArray, classes: NDArray) -> NoiseFit:
+        """Fit of the noise, with the calibration of the predictions."""
         prior = in_class_order(self.transition_prior, classes)
-        stratified = self.meta_sampling == "stratified"
-        fit = fit_noise(held_out, shrunk_gold_start(held_out), prior, stratified=stratified)
-        return _Round(fit, left_out_of_clean(fit))
+        return fit_noise(held_out, start, prior, stratified=self.meta_sampling == "stratified")
 
-    def _noise_model(self, fit: NoiseFit, classes: NDArray) -> LabelNoiseModel:
-        model = LabelNoiseModel(prior=self.transition_prior, meta_sampling=self.meta_sampling)
-        return model._with_noise(fit, classes, len(classes))
+    def _of_clean(self, rows: _Rows, folds: NDArray[np.intp]) -> _OfClean:
+        """Train on the verified samples only, if there are at least two of each class."""
+        labels = rows.labels
+        n = len(labels.noisy)
+        nothing = _OfClean(None, [None] * (self.cv + 1), None)
+        if np.bincount(labels.clean, minlength=len(labels.classes)).min() < 2:
+            return nothing
+        everywhere = np.arange(len(folds))
+        tasks = (
+            delayed(_proba_without)(self.estimator, rows, *rows.verified, folds == i, everywhere)
+            for i in range(self.cv)
+        )
+        with suppress(ValueError):  # such as of an estimator with folds
+            proba = np.stack(Parallel(self.n_jobs)(tasks))
+            trained = _trained(self.estimator, rows, *rows.verified)
+            of_all = _proba(trained, _safe_indexing(rows.X, everywhere[:n]), labels.classes)
+            shift = -self.noise_model_.class_offset_
+            of_noisy = [shift_class_prior(of, shift) for of in (*proba[:, :n], of_all)]
+            return _OfClean(trained, of_noisy, shift_class_prior(proba[folds, everywhere], shift))
+        return nothing
 
-    def _keep(self, rows: _Rows, model: LabelNoiseModel, rounds: list[_Round]) -> None:
-        """Train on the labels of the best round, and set the fitted attributes."""
-        _, second, *alone = rounds
-        best = min([second, *alone], key=lambda of: of.loss)
-        fit = best.fit
-        self.classes_ = rows.labels.classes
-        target = rows.relabelled(self._noise_model(fit, self.classes_)) if best is second else rows.verified
+    def _targets(self, rows: _Rows, fit: NoiseFit, alone: _OfClean) -> list[_Target]:
+        """Labels and weights for the training without each fold, and for the last.
+
+        Those without a fold do not depend on its verified samples by way of the clones of verified samples.
+        """
+        of_noisy, of_clean = self.noise_model_._views(fit)
+        held_out = None if alone.held_out is None else alone.held_out[len(rows.labels.noisy) :]
+        weights = pool_weights(of_clean._replace(clean=held_out), rows.labels.clean, fit.offset)
+        self.posterior_weights_ = weights
+        return [rows.relabelled(pooled(of_noisy._replace(clean=proba), weights)) for proba in alone.of_noisy]
+
+    def _keep(self, rows: _Rows, target: _Target, fit: NoiseFit, alone: _OfClean) -> None:
+        """Train on the new labels, and set the fitted attributes."""
+        labels = rows.labels
+        n = len(labels.noisy)
         self.estimator_ = _trained(self.estimator, rows, *target)
-        self.noise_model_ = model
+        self.clean_estimator_ = alone.estimator
         self.calibration_ = fit.calibration
-        self.round_losses_ = np.array([of.loss for of in rounds])
-        self.oof_proba_ = fit.held_out.in_order(fit.calibrated(fit.best.proba), best.of_clean)
-        self.diagnostics_ = model.diagnostics_
-        self.diagnostics_ |= worse_than_labels(best.of_clean, rows.labels.clean, rows.labels.noisy_of_clean)
+        self.classes_ = labels.classes
+        of_clean = Views(left_out_of_clean(fit), clean=None if alone.held_out is None else alone.held_out[n:])
+        self.prediction_weights_ = pool_weights(of_clean, labels.clean, fit.offset)
+        features = np.concatenate([fit.calibrated(fit.best.proba), of_clean.features])
+        proba = pooled(Views(features, clean=alone.held_out), self.prediction_weights_)
+        self.oof_proba_ = fit.held_out.in_order(*np.split(proba, [n]))
+        self.diagnostics_ = self.noise_model_.diagnostics_
+        self.diagnostics_ |= worse_than_labels(proba[n:], labels.clean, labels.noisy_of_clean)
         for name in {"n_features_in_", "feature_names_in_"} & set(dir(self.estimator_)):
             setattr(self, name, getattr(self.estimator_, name))
 
@@ -274,7 +307,11 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         """
         check_is_fitted(self, "estimator_")
         proba = _proba(self.estimator_, X, self.classes_)
-        return proba if self.calibration_ is None else self.calibration_(proba)
+        views = Views(proba if self.calibration_ is None else self.calibration_(proba))
+        if self.clean_estimator_ is not None:
+            of_clean = _proba(self.clean_estimator_, X, self.classes_)
+            views = views._replace(clean=shift_class_prior(of_clean, -self.noise_model_.class_offset_))
+        return pooled(views, self.prediction_weights_)
 
     # they only need predict_proba and classes_
     predict = NoisyLabelClassifier.predict
@@ -294,25 +331,23 @@ class _Rows(NamedTuple):
         """Labels and weights of the clean samples only."""
         return np.concatenate([np.full(len(self.labels.noisy), -1), self.labels.clean]), self.weight
 
-    def relabelled(self, model: LabelNoiseModel) -> _Target:
+    def relabelled(self, posterior: NDArray) -> _Target:
         """Most probable true class of each noisy sample, weighted by its probability, and the true labels."""
-        posterior = model.posterior_of_fit()
         clean = self.labels.clean
         weight = self.weight * np.concatenate([posterior.max(axis=1), np.ones(len(clean))])
         return np.concatenate([posterior.argmax(axis=1), clean]), weight
 
 
-class _Round(NamedTuple):
-    """Fit of the noise to predictions, and calibrated probabilities of clean samples without each of them."""
+class _OfClean(NamedTuple):
+    """Clone trained on the verified samples only, and probabilities with the class prior of the noisy samples.
 
-    fit: NoiseFit
-    of_clean: NDArray[np.float64]
+    `of_noisy` has those of the noisy samples by clones without each fold, and by the clone of all verified samples;
+    `held_out` those of all samples by clones that have not seen them. All None if there are too few samples.
+    """
 
-    @property
-    def loss(self) -> float:
-        """Mean log-loss of clean samples; NaN without any."""
-        y = self.fit.held_out.clean
-        return float(-finite_log(self.of_clean[np.arange(len(y)), y]).mean()) if len(y) else np.nan
+    estimator: Any
+    of_noisy: Sequence[NDArray | None]
+    held_out: NDArray | None
 
 
 def _stacked(X: Any, X_meta: Any) -> Any:
@@ -331,10 +366,12 @@ def _stacked(X: Any, X_meta: Any) -> Any:
 
 
 # ---------------------------------------------------------------------------- the estimator
-def _held_out_proba(estimator: Any, rows: _Rows, labels: NDArray, weight: NDArray, out: NDArray) -> NDArray[np.float64]:
-    """Train without the samples in `out` and predict their probabilities."""
+def _proba_without(
+    estimator: Any, rows: _Rows, labels: NDArray, weight: NDArray, out: NDArray, predicted: NDArray
+) -> NDArray[np.float64]:
+    """Train without the samples in `out`, and predict the probabilities of samples at some positions."""
     trained = _trained(estimator, rows, np.where(out, -1, labels), weight)
-    return _proba(trained, _safe_indexing(rows.X, np.flatnonzero(out)), rows.labels.classes)
+    return _proba(trained, _safe_indexing(rows.X, predicted), rows.labels.classes)
 
 
 def _trained(estimator: Any, rows: _Rows, labels: NDArray, weight: NDArray) -> Any:

@@ -15,6 +15,7 @@ from ..likelihood._channels import Channel, OneT, floored
 from ..likelihood._diagnostics import diagnose, warn_of_reasons
 from ..likelihood._fit import NoiseFit, fit_noise, left_out_of_clean, shrunk_gold_start, with_error_bars
 from ..likelihood._held_out import DENOISING, HeldOut, check_columns, denoised, read_held_out
+from ..likelihood._pool import Views
 from ..likelihood._shrinkage import Prior, check_prior, with_other_labels
 from ..likelihood._sources import SourceFit, fit_sources, log_likelihood
 from ..likelihood._uncertainty import MOST_CLASSES, TransitionUncertainty
@@ -654,6 +655,12 @@ class LabelNoiseModel:
         """Compute P(true | x, labels) of the noisy samples of `fit`, of shape (n, c)."""
         samples = self._samples_of_fit()
         return samples.posterior(self._channel)[samples.true < 0]
+
+    def _views(self, fit: NoiseFit) -> tuple[Views, Views]:
+        """What features and labels say about noisy samples, and about clean ones by a calibration without each."""
+        of = fit.held_out
+        of_noisy = Views(fit.calibrated(fit.best.proba), self._label_likelihood(of.noisy, of.rows))
+        return of_noisy, Views(left_out_of_clean(fit), self._label_likelihood(of.noisy_of_clean, of.rows_of_clean))
 
     def _label_likelihood(self, noisy: NDArray, rows: NDArray) -> NDArray[np.float64]:
         """Likelihood of the labels of samples of `fit` given each true class, shape (n, c); 1 without a label.

@@ -152,36 +152,44 @@ class Recorder(ClassifierMixin, BaseEstimator):
         return self.model_.predict_proba(X)
 
 
-def test_rounds_of_training():
+def test_what_clones_are_trained_on():
     X, y, y_noisy, verified, *_ = clouds()
     Recorder.fits = ()
-    clf = fitted(Recorder())
-    assert (np.diff(clf.round_losses_[:2]) < 0).all()
+    fitted(Recorder())
     given = {tuple(row): label for row, label in zip(X, y_noisy, strict=True)}
     true = {tuple(row): label for row, label in zip(X[verified], y[verified], strict=True)}
-    on_noisy, relabelled, on_verified = (Recorder.fits[i : i + 3] for i in (0, 3, 6))
+    on_noisy, on_verified, relabelled = (Recorder.fits[of] for of in (slice(3), slice(3, 7), slice(7, None)))
     for rows, labels, weight in on_noisy:  # all rows have their noisy labels
         assert [given[tuple(row)] for row in rows] == labels.tolist()
         assert weight is None
-    for rows, labels, weight in relabelled + Recorder.fits[9:]:
+    for rows, labels, weight in on_verified:
+        assert [true[tuple(row)] for row in rows] == labels.tolist()
+        assert weight is None
+    for rows, labels, weight in relabelled:
         of_verified = [tuple(row) in true for row in rows]
         assert [true[tuple(row)] for row in rows[of_verified]] == labels[of_verified].tolist()
         assert (weight[of_verified] == 1).all()
         assert 1 / 3 <= weight.min() < 0.9
-    for rows, labels, weight in on_verified:
-        assert [true[tuple(row)] for row in rows] == labels.tolist()
-        assert weight is None
-    assert [len(rows) for rows, *_ in Recorder.fits] == [600] * 6 + [60] * 3 + [900]
+    assert [len(rows) for rows, *_ in Recorder.fits] == [600] * 3 + [60] * 3 + [90] + [600] * 3 + [900]
 
 
-def test_losses_of_pure_noise_are_not_below_chance():
+def test_the_result_pools_the_calibrated_estimator_and_the_one_of_verified_samples():
+    *_, X_test, _ = clouds()
+    clf = fitted(GaussianNB())
+    features = clf.calibration_(clf.estimator_.predict_proba(X_test))
+    weights = clf.prediction_weights_
+    product = features ** weights["features"] * clf.clean_estimator_.predict_proba(X_test) ** weights["clean"]
+    np.testing.assert_allclose(clf.predict_proba(X_test), product / product.sum(axis=1, keepdims=True), atol=1e-9)
+
+
+def test_out_of_fold_predictions_of_pure_noise_are_not_better_than_chance():
     """The calibrations of all verified samples had a log-loss of 2.0 instead of log 10 = 2.3."""
     rng = np.random.default_rng(0)
     X, y, y_noisy = rng.normal(size=(600, 20)), rng.integers(10, size=600), rng.integers(10, size=600)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         clf = fitted(LogisticRegression(), (X, y, y_noisy, np.arange(600) < 100))
-    assert (clf.round_losses_ > 2.25).all()
+    assert -np.log(clf.oof_proba_[np.arange(100), y[:100]]).mean() > 2.25
 
 
 def test_verified_samples_alone_if_noisy_labels_say_nothing():
