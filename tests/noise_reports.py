@@ -22,7 +22,7 @@ class SomeClassifier:
         random_counts = rng.uniform(20, 60, size=c)
         self.classes_ = self.labels_ = np.array(list(names), dtype=object)
         self.diagnostics_ = diagnostics or {}
-        self.sources_ = None
+        self.sources_ = self.shares_of_views_ = None
         self.transition_matrix_ = T = flips if T is None else T
         self.class_counts_ = random_counts if counts is None else counts
         if bars is not None:

@@ -14,6 +14,7 @@ from skorch.callbacks import Callback
 from torch import nn
 
 from ..nets import MLP, DatasetRows, Rows
+from ..nets._mlp import Standardise
 
 Module = type[nn.Module] | nn.Module | str
 Optimizer = Callable[..., torch.optim.Optimizer] | str
@@ -36,6 +37,9 @@ _LR, _LR_OF_LINEAR, _LR_OF_SGD = 1e-3, 5e-3, 0.1
 # Sum of the absolute values of a sample up to which these hold. A step of Adam changes a unit by lr times this sum, so
 # lr decreases for wider samples. With 10, EM is worse on generated embeddings (design half of examples/benchmarks/zoo)
 _WIDTH = 40.0
+# Variance of a logit before training: that of the logistic distribution, as if features and chance explained labels
+# equally. It gives the weight decay of built-in networks
+_LOGIT_VARIANCE = np.pi**2 / 3
 # samples and values from which scaling and width are computed: enough for means, with little memory
 _SCALED_ROWS, _SCALED_VALUES = 2000, 2**22
 # the spread of a feature is its standard deviation, or its largest distance from the mean divided by this if that is
@@ -90,6 +94,21 @@ def params_of_fit(params: dict[str, Any], noisy: Rows, n_classes: int) -> dict[s
     if params["lr"] == "auto":
         params = params | {"lr": _lr(params, noisy)}
     return params
+
+
+def prior_precision(params: dict[str, Any], noisy: Rows) -> float:
+    """Precision of a normal prior of the weights, for built-in networks with lr="auto" and Adam; 0 for others.
+
+    Logits of a linear network have the variance `_LOGIT_VARIANCE` under it. `params` are those of `params_of_fit`.
+    """
+    if params["module"] is not MLP or "optimizer__weight_decay" in params:
+        return 0.0
+    if as_optimizer(params["optimizer"]) is not torch.optim.Adam:
+        return 0.0
+    n_in = params["module__n_in"]
+    scale = Standardise(params["module__mean"], params["module__scale"])
+    x = scale(_some(noisy, n_in).inputs().to("cpu", torch.float32))
+    return float(x.square().sum(dim=1).mean()) / _LOGIT_VARIANCE
 
 
 def _lr(params: dict[str, Any], noisy: Rows) -> float:

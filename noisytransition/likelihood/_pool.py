@@ -61,3 +61,12 @@ def pool_weights(views: Views, y: NDArray, offset: NDArray | float = 0.0) -> dic
 def pooled(views: Views, weights: dict[str, float]) -> NDArray[np.float64]:
     """Probabilities of the true label, shape (n, c)."""
     return special.softmax(sum(weights[name] * of_view for name, of_view in views.logs().items()), axis=1)
+
+
+def shares_of_views(views: Views, weights: dict[str, float]) -> dict[str, float]:
+    """Share of each view in the pool: mean size of its weighted log-probabilities, relative to their sum."""
+    size = {
+        name: weights[name] * float(np.abs(of_view - of_view.mean(axis=1, keepdims=True)).mean())
+        for name, of_view in views.logs().items()
+    }
+    return {name: of_view / (sum(size.values()) or 1.0) for name, of_view in size.items()}

@@ -24,7 +24,7 @@ from ..likelihood._class_offset import shift_class_prior, weights_of_clean_rows
 from ..likelihood._diagnostics import warn_of_reasons, worse_than_labels
 from ..likelihood._fit import LARGEST_WEIGHT, NoiseFit
 from ..likelihood._held_out import HeldOut, select_epochs
-from ..likelihood._pool import pool_weights, pooled
+from ..likelihood._pool import pool_weights, pooled, shares_of_views
 from ..likelihood._shrinkage import Prior, check_prior
 from ..losses import GoldCorrectionLoss, PosteriorLoss
 from ..nets import Rows
@@ -203,6 +203,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
             of_noisy = of_noisy._replace(clean=shift_class_prior(proba, -fit.offset))
             of_clean = of_clean._replace(clean=shift_class_prior(of_alone, -fit.offset))
         self.posterior_weights_ = pool_weights(of_clean, fit.held_out.clean, fit.offset)
+        self.noise_model_.shares_of_views_ = shares_of_views(of_clean, self.posterior_weights_)
         self._warn_if_worse(fit.held_out, pooled(of_clean._replace(label=None), self.posterior_weights_))
         return pooled(of_noisy, self.posterior_weights_)
 

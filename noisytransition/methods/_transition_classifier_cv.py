@@ -29,7 +29,7 @@ from ..likelihood._class_offset import shift_class_prior
 from ..likelihood._diagnostics import warn_of_reasons, worse_than_labels
 from ..likelihood._fit import NoiseFit, fit_noise, left_out_of_clean, shrunk_gold_start
 from ..likelihood._held_out import Candidate, HeldOut, denoised, held_out_of
-from ..likelihood._pool import Views, pool_weights, pooled
+from ..likelihood._pool import Views, pool_weights, pooled, shares_of_views
 from ..likelihood._shrinkage import Prior, check_prior
 from ..noise_model._model import LabelNoiseModel
 from ..transition._checks import check_probabilities
@@ -269,8 +269,9 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         """
         of_noisy, of_clean = self.noise_model_._views(fit)
         held_out = None if alone.held_out is None else alone.held_out[len(rows.labels.noisy) :]
-        weights = pool_weights(of_clean._replace(clean=held_out), rows.labels.clean, fit.offset)
-        self.posterior_weights_ = weights
+        of_clean = of_clean._replace(clean=held_out)
+        self.posterior_weights_ = weights = pool_weights(of_clean, rows.labels.clean, fit.offset)
+        self.noise_model_.shares_of_views_ = shares_of_views(of_clean, weights)
         return [rows.relabelled(pooled(of_noisy._replace(clean=proba), weights)) for proba in alone.of_noisy]
 
     def _keep(self, rows: _Rows, target: _Target, fit: NoiseFit, alone: _OfClean) -> None:

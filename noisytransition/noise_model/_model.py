@@ -223,6 +223,7 @@ class LabelNoiseModel:
         self.diagnostics_ = diagnose(fit, self.uncertainty_, self.classes_)
         self.held_out_ = held_out._replace(candidates=[fit.best])
         self.sources_: SourceFit | None = None
+        self.shares_of_views_: dict[str, float] | None = None
         if held_out.sources is not None:
             self._fit_sources(held_out.sources, left_out_of_clean(fit)[:, :c])
         return self
@@ -282,7 +283,7 @@ class LabelNoiseModel:
         model.class_counts_ = as_floats(given, "class_counts")
         if model.class_counts_.shape != (c,) or not (model.class_counts_ >= 0).all():
             raise ValueError(f"class_counts={class_counts!r}; pass {c} numbers of at least 0, one per class.")
-        model.calibration_ = model.anchors_ = model.uncertainty_ = model.sources_ = None
+        model.calibration_ = model.anchors_ = model.uncertainty_ = model.sources_ = model.shares_of_views_ = None
         model.diagnostics_ = {}
         return model
 

@@ -77,6 +77,7 @@ def make_facts(model: Any, judged: Judged, clean: Clean | None, shown: list[Fact
         "flips": _flips(known),
         "classes": _classes(known, judged, clean, n_to_verify),
         "calibration": None if clean is None or clean.proba is None else _calibration(clean.proba, clean.y, level),
+        "views": model.shares_of_views_,
         "label_issues": _label_issues(known, judged, shown),
         "one_transition_matrix": _test_of_one_T(clean),
         "sources": None if model.sources_ is None else _sources(model.source_summary(level)),

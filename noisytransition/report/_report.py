@@ -33,6 +33,7 @@ class NoiseReport:
         * ``transition``: T of the classes with the most noise; ``flips``: the ten most probable flips;
         * ``classes``: ``listed`` by descending risk, with noise rate, numbers of samples and ``risks``;
         * ``calibration`` on clean samples, with expected calibration error and ``bins``, or None;
+        * ``views``: shares of features, labels and verified samples alone in the posteriors of the training, or None;
         * ``label_issues``: ``listed`` samples with a suggestion, and their numbers;
         * ``sources``: rows of `LabelNoiseModel.source_summary`, or None with one source;
         * ``one_transition_matrix``: p-value of the test of one T, or None; ``diagnostics``: reasons not to trust T.

@@ -86,12 +86,26 @@ def _classes(facts: Facts) -> list[str]:
     return found
 
 
+def _views(facts: Facts) -> list[str]:
+    """What the classifier learned from."""
+    if not facts["views"] or not any(facts["views"].values()):
+        return []
+    names = {"features": "the features", "label": "the given labels", "clean": "the verified samples alone"}
+    ordered = sorted(facts["views"].items(), key=lambda of: -of[1])
+    *first, last = (f"{names[view]} ({percent(share)})" for view, share in ordered)
+    return [
+        f"The classifier learned from {', '.join(first)} and {last}. A part counts less if it is wrong about held-out "
+        "verified samples, or repeats another part."
+    ]
+
+
 def _calibration(facts: Facts) -> list[str]:
     found = facts["calibration"]
     if found is None:
         return [
             "No clean samples were given: pass X_meta and y_meta, samples that fit has not seen. Without, "
-            "accuracy_interval and cross-validation by TrustedKFold estimate the accuracy from verified samples."
+            "accuracy_interval and cross-validation by TrustedKFold estimate the accuracy from verified samples.",
+            *_views(facts),
         ]
     accuracy = estimate(found["accuracy"], found["low"], found["high"])
     return [
@@ -99,6 +113,7 @@ def _calibration(facts: Facts) -> list[str]:
         f"{percent(found['confidence'])}.",
         f"Expected calibration error: {found['expected_calibration_error']:.3f}, over bins of the probability of the "
         "predicted class. If the classifier was trained on these samples, it is too low and the accuracy too high.",
+        *_views(facts),
     ]
 
 

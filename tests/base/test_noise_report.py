@@ -78,6 +78,17 @@ def test_what_em_knows_is_there(em, blobs):
     assert facts["diagnostics"] == em.diagnostics_
 
 
+def test_what_the_classifier_learned_from_is_said(em, blobs):
+    report = em.noise_report(*blobs[:2])
+    shares = report.facts["views"]
+    assert set(shares) == set(em.posterior_weights_)
+    assert sum(shares.values()) == pytest.approx(1)
+    largest = {"features": "the features", "label": "the given labels", "clean": "the verified samples alone"}[
+        max(shares, key=shares.get)
+    ]
+    assert f"learned from {largest} (" in " ".join(report.words["calibration"])
+
+
 def test_rows_of_the_fit_are_judged_by_out_of_fold_probabilities(em, blobs):
     X, y = blobs[:2]
     proba = em.predict_proba(X)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import softmax
 
-from noisytransition.likelihood._pool import Views, pool_weights, pooled
+from noisytransition.likelihood._pool import Views, pool_weights, pooled, shares_of_views
 
 T = np.array([[0.7, 0.2, 0.1], [0.1, 0.6, 0.3], [0.0, 0.2, 0.8]])
 
@@ -66,3 +66,11 @@ def test_samples_of_another_class_prior():
     kept = np.random.default_rng(1).random(len(y)) < np.exp(offset[y]) / 3
     some = Views(*(of[kept] for of in views))
     np.testing.assert_allclose(list(pool_weights(some, y[kept], offset).values()), [1, 1, 0], atol=0.15)
+
+
+def test_shares_of_views():
+    views, _ = problem()
+    certain, half = views._replace(clean=views.features), views._replace(label=np.ones_like(views.label))
+    of_equal = shares_of_views(certain, {"features": 1.0, "label": 0.0, "clean": 1.0})
+    assert of_equal == {"features": 0.5, "label": 0.0, "clean": 0.5}
+    assert shares_of_views(half, {"features": 0.5, "label": 1.0, "clean": 0.0})["features"] == 1.0
