@@ -49,8 +49,8 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         q          P(true | x, label) of each noisy sample: a pool of features, the label through T, and clean; the
                    weights maximise the likelihood of held-out verified samples
         estimator  train clones on the most probable class of each sample, weighted by q, and on the verified labels;
-                   calibrate it by its out-of-fold probabilities
-        result     pool of the calibrated estimator and the one of the verified samples, again with weights that
+                   take their out-of-fold probabilities as features, and train on all samples once more
+        result     pool of this estimator, calibrated, and the one of the verified samples, again with weights that
                    maximise the likelihood of held-out verified samples
 
     Clones have not seen the samples that they predict, and the calibration of a verified sample leaves it out
@@ -221,9 +221,9 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         model = LabelNoiseModel(prior=self.transition_prior, meta_sampling=self.meta_sampling)
         self.noise_model_ = model._with_noise(fit, labels.classes, len(labels.classes))
         alone = self._of_clean(rows, folds)
-        *without_folds, target = self._targets(rows, fit, alone)
+        *without_folds, _ = self._targets(rows, fit, alone)
         predicted = self._predicted(rows, folds, without_folds)
-        self._keep(rows, target, self._calibrated(predicted, model.transition_matrix_, labels.classes), alone)
+        self._keep(rows, self._calibrated(predicted, model.transition_matrix_, labels.classes), alone)
 
     def _predicted(self, rows: _Rows, folds: NDArray[np.intp], targets: list[_Target]) -> HeldOut:
         """Train without each fold, on the labels in its place of `targets`, and predict it."""
@@ -274,10 +274,11 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         self.noise_model_.shares_of_views_ = shares_of_views(of_clean, weights)
         return [rows.relabelled(pooled(of_noisy._replace(clean=proba), weights)) for proba in alone.of_noisy]
 
-    def _keep(self, rows: _Rows, target: _Target, fit: NoiseFit, alone: _OfClean) -> None:
-        """Train on the new labels, and set the fitted attributes."""
+    def _keep(self, rows: _Rows, fit: NoiseFit, alone: _OfClean) -> None:
+        """Train on labels from predictions of the second clones, and set the fitted attributes."""
         labels = rows.labels
         n = len(labels.noisy)
+        *_, target = self._targets(rows, fit, alone)
         self.estimator_ = _trained(self.estimator, rows, *target)
         self.clean_estimator_ = alone.estimator
         self.calibration_ = fit.calibration

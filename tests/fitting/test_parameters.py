@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.linear_model import LogisticRegression
 from torch import nn, optim
 
 from noisytransition import CrossEntropyClassifier
@@ -50,3 +51,36 @@ def test_the_rate_of_a_deeper_module_is_that_of_adam():
 def test_other_rates_are_as_given():
     assert rate("linear", table(1000), lr=0.02) == 0.02
     assert rate("linear", table(1000), optimizer=optim.SGD) == 0.1
+
+
+# ---------------------------------------------------------------------------- prior of the weights
+def decay(module, X, **params):
+    """Weight decay of a fit."""
+    clf = CrossEntropyClassifier(module, max_epochs=1, random_state=0, **params)
+    return clf.fit(X, np.arange(len(X)) % 3).net_.optimizer_.defaults["weight_decay"]
+
+
+@pytest.mark.parametrize("module", ["linear", "mlp"])
+def test_a_built_in_network_has_logits_of_the_logistic_variance_a_priori(module):
+    X = table(50)
+    of_samples = (((X - X.mean(axis=0)) / X.std(axis=0)) ** 2).sum(axis=1).mean()
+    assert decay(module, X) == pytest.approx(of_samples / (np.pi**2 / 3) / 60, rel=0.2)  # standard deviations near 1
+    assert decay(module, np.tile(X, (2, 1))) == pytest.approx(decay(module, X) / 2, rel=1e-5)  # of a mean loss
+    weights = np.random.default_rng(0).normal(size=(1000, 50)) / np.sqrt(60 * decay(module, X))
+    assert (weights @ X.T).var() == pytest.approx(np.pi**2 / 3, rel=0.2)
+
+
+def test_the_linear_network_is_logistic_regression_with_this_prior():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 5)).astype(np.float32)
+    y = (X[:, 0] + rng.logistic(size=200) > 0).astype(int)
+    network = CrossEntropyClassifier("linear", max_epochs=200, batch_size=-1, lr=0.05, random_state=0)
+    network.set_params(optimizer__weight_decay=decay("linear", X)).fit(X, y)
+    same = LogisticRegression(C=1 / (200 * decay("linear", X))).fit(X, y)
+    np.testing.assert_allclose(network.predict_proba(X), same.predict_proba(X), atol=0.02)
+
+
+def test_other_networks_and_rates_have_no_decay():
+    X = table(50)
+    assert decay("mlp", X, lr=0.01) == decay("mlp", X, optimizer=optim.SGD) == decay(nn.Linear(50, 3), X) == 0
+    assert decay("mlp", X, optimizer__weight_decay=0.1) == 0.1
