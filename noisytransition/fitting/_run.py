@@ -22,7 +22,7 @@ from ..nets import NoisyLabelNet, Rows
 from ..persistence._fit_state import FitState, SaveState
 from ..selection import CleanLoss, Selection
 from ..updates import Update
-from ._parameters import net_params_of, params_of_fit, prior_precision
+from ._parameters import net_params_of, params_of_fit, prior_of_weights
 from ._progress import ShowProgress, progress_bar
 
 Named = Sequence[tuple[str, Callback]]
@@ -69,7 +69,8 @@ class Run:
     def __post_init__(self) -> None:
         is_automatic = self.params["lr"] == "auto"
         self.params = params_of_fit(self.params, self.noisy, len(self.classes))
-        self.prior_precision = prior_precision(self.params, self.noisy) if is_automatic else 0.0
+        #: parameters of trainings on the noisy samples alone
+        self.prior = prior_of_weights(self.params, self.noisy) if is_automatic else {}
         self.n_clean = len(self.clean)
 
     def save_in(self, path: str | PathLike, fingerprint: dict[str, str]) -> None:
@@ -116,8 +117,7 @@ class Run:
         """
         if rows is None:
             rows = self.noisy
-            if self.prior_precision and "optimizer" not in net_params:  # the loss is a mean
-                net_params = {"optimizer__weight_decay": self.prior_precision / len(rows)} | net_params
+            net_params = net_params if "optimizer" in net_params else self.prior | net_params
         params = self.params if params is None else params
         net_params = net_params_of(params, module, net_params)
         if validation_fraction and net_params.get("train_split") is None:  # the same samples in each stage

@@ -92,6 +92,9 @@ class LabelNoiseModel:
     sources_ : SourceFit or None
         T and weight of each source (see `source_summary`), if there are several. `transition_matrix_` then describes
         the most frequent label of each sample.
+    shares_of_views_ : dict of str to float, or None
+        Shares of "features", "label" and "clean" (verified samples alone) in the posteriors that a classifier was
+        trained on; None without a classifier.
     log_evidence_, best_candidate_ : ndarray of shape (n_candidates,), int
         Log-evidence of each candidate, and the position of the highest. `fit` has one candidate.
 
