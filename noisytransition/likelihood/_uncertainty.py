@@ -198,6 +198,13 @@ def _free_entries(T: NDArray) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     return rows, columns
 
 
+def _derivative(T: NDArray) -> sparse.csr_array:
+    """Derivative of the entries of T, column by column, by the free ones: shape (n_free, c * c)."""
+    rows, columns = _free_entries(T)
+    entries = sparse.eye_array(T.size, format="csr")
+    return entries[len(T) * columns + rows] - entries[len(T) * T.argmax(axis=1)[rows] + rows]
+
+
 def _cut_at_zero(T: NDArray, slope: NDArray, information: NDArray) -> TransitionUncertainty:
     """Normal approximation of each free entry, truncated at 0, and of the largest of each row."""
     at = _free_entries(T)
@@ -268,12 +275,10 @@ def _information(proba: NDArray, y: NDArray, T: NDArray, counts: NDArray) -> tup
             slope[j] += of_row[mine].sum(axis=0)
             of_T[j] += of_row[mine].T @ of_row[mine]
             of_both[:, j] += scores[mine].T @ of_row[mine]
-    rows, columns = _free_entries(T)
-    entries = sparse.eye_array(c * c, format="csr")  # of T, column by column
-    derivative = entries[c * columns + rows] - entries[c * T.argmax(axis=1)[rows] + rows]
-    information = (derivative @ sparse.block_diag(of_T, format="csr") @ derivative.T).toarray()
-    information += _PRIOR_PRECISION * np.eye(len(rows))
-    return derivative @ slope.ravel(), information, (derivative @ of_both.reshape(n_map, -1).T).T, of_map
+    by_free = _derivative(T)
+    information = (by_free @ sparse.block_diag(of_T, format="csr") @ by_free.T).toarray()
+    information += _PRIOR_PRECISION * np.eye(len(information))
+    return by_free @ slope.ravel(), information, (by_free @ of_both.reshape(n_map, -1).T).T, of_map
 
 
 def _clean_information(proba: NDArray, weights: NDArray | None = None) -> NDArray:
