@@ -4,8 +4,11 @@ import time
 import warnings
 
 import numpy as np
+from scipy.sparse import issparse, vstack
 from shared import out_of_fold
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score
+from sklearn.preprocessing import StandardScaler
 
 from noisytransition import (
     CrossEntropyClassifier,
@@ -24,6 +27,49 @@ from noisytransition import (
 )
 
 LEVEL = 0.9  # confidence level of intervals
+TOGETHER = "logistic regression, noisy and clean"
+
+
+class Together:
+    """Logistic regression on noisy and clean labels; C has the lowest log-loss of held-out clean samples."""
+
+    def __init__(self, random_state, **of_networks):
+        self.random_state = random_state
+
+    def fit(self, X, y, meta):
+        """Train on all samples, after a choice of C by five folds of the clean samples."""
+        X, X_meta = _flat(X), _flat(meta[0])
+        y_meta = np.asarray(meta[1])
+        self.scaler_ = StandardScaler(with_mean=not issparse(X)).fit(X)
+        X, X_meta = self.scaler_.transform(X), self.scaler_.transform(X_meta)
+        folds = np.random.default_rng(self.random_state).permutation(len(y_meta)) % 5
+        losses = {
+            C: sum(self._loss(C, X, y, X_meta, y_meta, folds == k) for k in range(5)) for C in 10.0 ** np.arange(-4, 2)
+        }
+        self.C_ = min(losses, key=losses.get)
+        self.model_ = self._trained(self.C_, X, y, X_meta, y_meta)
+        return self
+
+    def predict(self, X):
+        """Predict labels."""
+        return self.model_.predict(self.scaler_.transform(_flat(X)))
+
+    @staticmethod
+    def _trained(C, X, y, X_meta, y_meta):
+        both = vstack([X, X_meta], format="csr") if issparse(X) else np.concatenate([X, X_meta])
+        return LogisticRegression(C=C, max_iter=300).fit(both, np.concatenate([y, y_meta]))
+
+    def _loss(self, C, X, y, X_meta, y_meta, out):
+        model = self._trained(C, X, y, X_meta[~out], y_meta[~out])
+        known = np.isin(y_meta, model.classes_) & out
+        proba = model.predict_proba(X_meta[known])
+        return -np.log(proba[np.arange(len(proba)), np.searchsorted(model.classes_, y_meta[known])] + 1e-12).sum()
+
+
+def _flat(X):
+    return X if issparse(X) else np.asarray(X, dtype=np.float64).reshape(len(X), -1)
+
+
 CLASSIFIERS = {
     "clean rows only": CrossEntropyClassifier,
     "fine-tuning": FineTuningClassifier,
@@ -37,6 +83,7 @@ CLASSIFIERS = {
     "meta-transition": MetaTransitionClassifier,
     "EM": EMTransitionClassifier,
     "EM, pairs": EMTransitionClassifier,
+    TOGETHER: Together,
 }
 
 
