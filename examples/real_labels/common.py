@@ -35,6 +35,7 @@ from noisytransition import (
     FineTuningClassifier,
     GLCClassifier,
     MetaTransitionClassifier,
+    TransitionClassifierCV,
     count_transition_matrix,
     sampling_limit,
     transition_error,
@@ -109,6 +110,7 @@ METHODS = {
     "meta-transition": (with_clean, MetaTransitionClassifier),
     "EM": (with_clean, EMTransitionClassifier),
     "EM, pairs": (with_pairs, EMTransitionClassifier),
+    "TransitionClassifierCV, pairs": (with_pairs, TransitionClassifierCV),
 }
 
 
@@ -117,6 +119,8 @@ def measured(load, name, seed, folder):
     torch.set_num_threads(1)
     data, (fit, kind), started = load(seed, folder), METHODS[name], time.perf_counter()
     make = partial(kind, "linear", random_state=seed) if kind else partial(LogisticRegression, max_iter=1000)
+    if kind is TransitionClassifierCV:
+        make = partial(kind, LogisticRegression(max_iter=1000), random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # "T may be wrong": the table shows its error
         clf = fit(make, data)
