@@ -68,7 +68,7 @@ class LabelNoiseModel:
     transition_matrix_ : ndarray of shape (c, d)
         Noise transition matrix T: entry (i, j) is P(noisy = labels_[j] | true = classes_[i]).
     transition_std_ : ndarray of shape (c, d)
-        Standard errors of T, if it has error bars.
+        Standard errors of T, if it has error bars; at most 0.5.
     transition_counts_ : ndarray of shape (c, d)
         Expected number of samples of each true (i) and noisy (j) label, including verified pairs.
     class_counts_ : ndarray of shape (c,)
@@ -131,7 +131,7 @@ class LabelNoiseModel:
 
     def __getattr__(self, name: str) -> Any:
         if name == "transition_std_":
-            return self._error_bars(AttributeError).std
+            return np.minimum(self._error_bars(AttributeError).std, 0.5)  # no larger one between 0 and 1
         hint = "" if "classes_" in vars(self) else " before it is fitted. Call fit first"
         raise AttributeError(f"LabelNoiseModel has no attribute {name!r}{hint}.")
 

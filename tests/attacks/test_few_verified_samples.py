@@ -95,6 +95,7 @@ def assert_finite(clf, model):
     low, high = model.transition_interval()
     T = model.transition_matrix_
     assert ((low >= 0) & (low <= T) & (high >= T) & (high <= 1)).all()
+    assert ((model.transition_std_ >= 0) & (model.transition_std_ <= 0.5)).all()
     np.testing.assert_allclose(T.sum(axis=1), 1)
     for posterior in (clf.posterior() if clf is model else clf.label_posterior(), model.posterior()):
         np.testing.assert_allclose(posterior.sum(axis=1), 1)
