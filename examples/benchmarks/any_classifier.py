@@ -5,8 +5,7 @@
 
 Other methods: the estimator on all noisy labels; the estimator on the verified samples; cleanlab's CleanLearning with
 the same estimator and the true labels of the verified samples; the network of EMTransitionClassifier, on TF-IDF and
-one-hot categories. Hard labels, the calibration and the first T were selected on seeds 0 to 4 of the design half, the
-candidate of verified samples alone, instead of a third round, on seeds 0 to 2 of it. DIR contains the folder "real"
+one-hot categories. Hard labels, the calibration and the first T were selected on the design half. DIR contains the folder "real"
 (see `zoo/folder.py`) and "cifar10n.npz" (X: 50 principal components of the features of `examples/paper/features.py`,
 y, and the annotators' labels "worse" and "aggregate"). Each result is written immediately; a second call adds missing
 results.
@@ -43,7 +42,7 @@ from zoo.rows import Rows, split
 from noisytransition import EMTransitionClassifier, TransitionClassifierCV, count_transition_matrix, transition_error
 
 ROWS = RESULTS / "any_classifier.jsonl"
-SEEDS = range(5)
+SEEDS = range(3)
 IGNORING, VERIFIED, CLEANLAB, OURS, BESIDE, EM = (
     "noise ignored",
     "verified rows alone",
