@@ -2,12 +2,14 @@
 
 import time
 import warnings
+from functools import partial
 
 import numpy as np
 from scipy.sparse import issparse, vstack
 from shared import out_of_fold
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from noisytransition import (
@@ -20,6 +22,7 @@ from noisytransition import (
     MetaTransitionClassifier,
     MWNetClassifier,
     SModelClassifier,
+    TransitionClassifierCV,
     TRevisionClassifier,
     count_transition_matrix,
     sampling_limit,
@@ -27,7 +30,8 @@ from noisytransition import (
 )
 
 LEVEL = 0.9  # confidence level of intervals
-TOGETHER = "logistic regression, noisy and clean"
+OF_CLEAN, OF_NOISY = "clean rows only, logistic regression", "logistic regression"
+TOGETHER, WRAPPED = "logistic regression, noisy and clean", "TransitionClassifierCV, pairs"
 
 
 class Together:
@@ -66,6 +70,29 @@ class Together:
         return -np.log(proba[np.arange(len(proba)), np.searchsorted(model.classes_, y_meta[known])] + 1e-12).sum()
 
 
+class Linear:
+    """Logistic regression with default parameters on scaled samples, alone or in `TransitionClassifierCV`."""
+
+    def __init__(self, wrapped, random_state, **of_networks):
+        self.model_ = make_pipeline(StandardScaler(with_mean=False), LogisticRegression(max_iter=1000))
+        if wrapped:
+            self.model_ = TransitionClassifierCV(self.model_, random_state=random_state)
+
+    def __getattr__(self, name):
+        return getattr(vars(self)["model_"], name)
+
+    def fit(self, X, y, meta=None, **labels):
+        """Train; without `TransitionClassifierCV`, on the noisy samples only."""
+        if isinstance(self.model_, TransitionClassifierCV):
+            labels["meta"] = _flat(meta[0]), meta[1]
+        self.model_.fit(_flat(X), y, **labels)
+        return self
+
+    def predict(self, X):
+        """Predict labels."""
+        return self.model_.predict(_flat(X))
+
+
 def _flat(X):
     return X if issparse(X) else np.asarray(X, dtype=np.float64).reshape(len(X), -1)
 
@@ -83,7 +110,10 @@ CLASSIFIERS = {
     "meta-transition": MetaTransitionClassifier,
     "EM": EMTransitionClassifier,
     "EM, pairs": EMTransitionClassifier,
+    OF_CLEAN: partial(Linear, False),
+    OF_NOISY: partial(Linear, False),
     TOGETHER: Together,
+    WRAPPED: partial(Linear, True),
 }
 
 
@@ -158,7 +188,7 @@ def fitted(data, params, name):
 
 
 def _fit(clf, data, name):
-    if name == "clean rows only":
+    if name.startswith("clean rows only"):
         return clf.fit(data.X_meta, data.y_meta)
     noisy = {"y_meta_noisy": data.y_meta_noisy} if name.endswith("pairs") else {}
     return clf.fit(data.X, data.y, meta=(data.X_meta, data.y_meta), **noisy)

@@ -6,12 +6,12 @@ import numpy as np
 from shared import markdown, paired_difference, publish, read_rows, spread, versions, write_csv
 
 from zoo.catalogue import of_half
-from zoo.methods import CLASSIFIERS, LIMIT, MATRICES, TOGETHER
+from zoo.methods import CLASSIFIERS, LIMIT, MATRICES, OF_CLEAN, OF_NOISY, TOGETHER, WRAPPED
 
-OURS = ["EM", "EM, pairs", "meta-transition"]
+OURS = ["EM", "EM, pairs", "meta-transition", WRAPPED]
 # baselines, and the same with GCE in place of GLC
-PLAIN = ["clean rows only", "fine-tuning", "cross-entropy", "GLC", TOGETHER]
-WITH_GCE = [*PLAIN[:3], "GCE", TOGETHER]
+PLAIN = ["clean rows only", "fine-tuning", "cross-entropy", "GLC", OF_CLEAN, OF_NOISY, TOGETHER]
+WITH_GCE = [*PLAIN[:3], "GCE", *PLAIN[4:]]
 OTHER_MATRICES = ["identity", "GLC", "counting", "cleanlab"]
 WITH_MATRIX = [*OURS, "GLC", *MATRICES, LIMIT]
 LEAST_COVERAGE = 0.85
