@@ -6,9 +6,9 @@
 Other methods: the estimator on all noisy labels; the estimator on the verified samples; cleanlab's CleanLearning with
 the same estimator and the true labels of the verified samples; the network of EMTransitionClassifier, on TF-IDF and
 one-hot categories. Hard labels, the calibration and the first T were selected on the design half. DIR contains the
-folder "real" (see `zoo/folder.py`) and "cifar10n.npz" (X: 50 principal components of the features of `examples/paper/features.py`,
-y, and the annotators' labels "worse" and "aggregate"). Each result is written immediately; a second call adds missing
-results.
+folder "real" (see `zoo/folder.py`) and "cifar10n.npz" (X: 50 principal components of the features of
+`examples/paper/features.py`, y, and the annotators' labels "worse" and "aggregate"). Each result is written
+immediately; a second call adds missing results.
 """
 
 import argparse
