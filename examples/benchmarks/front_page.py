@@ -14,7 +14,15 @@ from noisytransition.datasets import CIFAR10_CLASSES
 ROOT = Path(__file__).parents[2]
 IGNORING, TUNED, OURS = "ignoring the noise", "fine-tuning", "EM, pairs"
 LEGEND = {OURS: "noise matrix (EM)"}
-SHOWN = (IGNORING, "cleanlab", TUNED, "GLC", OURS)
+SHOWN = {
+    IGNORING: IGNORING,
+    "cleanlab": "cleanlab",
+    "clean samples only, logistic regression": "verified samples alone",
+    TUNED: TUNED,
+    "GLC": "GLC",
+    OURS: "**EM**",
+    "TransitionClassifierCV, pairs": "**TransitionClassifierCV**",
+}
 # numbers of noisy and verified samples, and the result file
 DATA = {
     "CIFAR-10N, people, features": ("49,000", "1,000", "paper/results/cifar10n_features.jsonl"),
@@ -38,7 +46,7 @@ def values(rows, method, column):
 
 def table():
     """Return a table of accuracies and of the error of T, for each data set."""
-    heads = ["noisy, verified samples", *SHOWN[:-1], "**EM, pairs**", "error of T: EM, pairs"]
+    heads = ["noisy, verified samples", *SHOWN.values(), "error of T: EM"]
     lines = []
     for name, (n, n_verified, file) in DATA.items():
         rows = rows_of(file)

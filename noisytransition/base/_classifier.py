@@ -40,9 +40,10 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
     lr : float or "auto", default="auto"
         Learning rate of the network. "auto": 0.1 for SGD; otherwise 0.005 for a network with a single trainable weight
         matrix, 0.001 for other networks. Linear and built-in networks have 40 / S times as much if the absolute values
-        of their inputs sum to S > 40 on average (Yang and Hu, "Tensor Programs IV", 2021). Trainings on noisy labels
-        alone then also have a weight decay, for built-in networks and Adam unless ``optimizer__weight_decay`` is set:
-        that of a normal prior under which logits of a linear network have the variance of the logistic distribution.
+        of their inputs sum to S > 40 on average (Yang and Hu, "Tensor Programs IV", 2021). Built-in networks then also
+        have a weight decay with Adam, unless ``optimizer__weight_decay`` is set: that of a normal prior under which
+        logits of "linear" have the variance of the logistic distribution. "mlp" has it in trainings on noisy labels
+        alone.
     max_epochs : int or "auto", default="auto"
         Epochs of each training, except warm-ups and fine-tunings with their own parameter. "auto": 30, or more to reach
         500 steps on the noisy samples.

@@ -96,18 +96,18 @@ def params_of_fit(params: dict[str, Any], noisy: Rows, n_classes: int) -> dict[s
     return params
 
 
-def prior_of_weights(params: dict[str, Any], noisy: Rows) -> dict[str, Any]:
-    """Weight decay of a normal prior, for built-in networks and Adam; empty for others, or if the decay is set.
+def prior_precision(params: dict[str, Any], noisy: Rows) -> float:
+    """Precision of a normal prior of the weights, for built-in networks and Adam; 0 for others, or with a weight decay.
 
     Under the prior, logits of a linear network have the variance `_LOGIT_VARIANCE`. `params` are those of
     `params_of_fit`.
     """
-    decay = "optimizer__weight_decay"
-    if params["module"] is not MLP or decay in params or as_optimizer(params["optimizer"]) is not torch.optim.Adam:
-        return {}
+    is_adam = as_optimizer(params["optimizer"]) is torch.optim.Adam
+    if params["module"] is not MLP or not is_adam or "optimizer__weight_decay" in params:
+        return 0.0
     scale = Standardise(params["module__mean"], params["module__scale"])
     x = scale(_some(noisy, params["module__n_in"]).inputs().to("cpu", torch.float32))
-    return {decay: float(x.square().sum(dim=1).mean()) / _LOGIT_VARIANCE / len(noisy)}  # the loss is a mean
+    return float(x.square().sum(dim=1).mean()) / _LOGIT_VARIANCE
 
 
 def _lr(params: dict[str, Any], noisy: Rows) -> float:

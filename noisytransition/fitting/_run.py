@@ -22,7 +22,7 @@ from ..nets import NoisyLabelNet, Rows
 from ..persistence._fit_state import FitState, SaveState
 from ..selection import CleanLoss, Selection
 from ..updates import Update
-from ._parameters import net_params_of, params_of_fit, prior_of_weights
+from ._parameters import net_params_of, params_of_fit, prior_precision
 from ._progress import ShowProgress, progress_bar
 
 Named = Sequence[tuple[str, Callback]]
@@ -69,14 +69,17 @@ class Run:
     def __post_init__(self) -> None:
         is_automatic = self.params["lr"] == "auto"
         self.params = params_of_fit(self.params, self.noisy, len(self.classes))
-        #: parameters of trainings on the noisy samples alone
-        self.prior = prior_of_weights(self.params, self.noisy) if is_automatic else {}
+        self.prior_precision = prior_precision(self.params, self.noisy) if is_automatic else 0.0
         self.n_clean = len(self.clean)
 
     def save_in(self, path: str | PathLike, fingerprint: dict[str, str]) -> None:
         """Save the fit in a folder, and resume if the folder has a state of the same fit."""
         self.state = FitState(path, fingerprint, self.seed)
         self.seed = self.state.seed
+
+    def prior(self, n: int) -> dict[str, Any]:
+        """Weight decay in a training on n samples."""
+        return {"optimizer__weight_decay": self.prior_precision / n} if self.prior_precision else {}
 
     def train(
         self,
@@ -115,9 +118,11 @@ class Run:
         **net_params
             Parameters that replace the classifier's. ``optimizer`` also removes the user's ``optimizer__...``.
         """
-        if rows is None:
-            rows = self.noisy
-            net_params = net_params if "optimizer" in net_params else self.prior | net_params
+        # With two layers, the prior removes weak signals of clean samples in wide inputs
+        if (rows is None or not self.params.get("module__hidden", True)) and "optimizer" not in net_params:
+            n = len(self.noisy if rows is None or module is not None else rows)  # a given module has learned from all
+            net_params = self.prior(n) | net_params
+        rows = self.noisy if rows is None else rows
         params = self.params if params is None else params
         net_params = net_params_of(params, module, net_params)
         if validation_fraction and net_params.get("train_split") is None:  # the same samples in each stage
