@@ -43,7 +43,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         of their inputs sum to S > 40 on average (Yang and Hu, "Tensor Programs IV", 2021). Built-in networks then also
         have a weight decay with Adam, unless ``optimizer__weight_decay`` is set: that of a normal prior under which
         logits of "linear" have the variance of the logistic distribution. "mlp" has it in trainings on noisy labels
-        alone.
+        alone, and sparse inputs such as words have none.
     max_epochs : int or "auto", default="auto"
         Epochs of each training, except warm-ups and fine-tunings with their own parameter. "auto": 30, or more to reach
         500 steps on the noisy samples.

@@ -99,14 +99,18 @@ def params_of_fit(params: dict[str, Any], noisy: Rows, n_classes: int) -> dict[s
 def prior_precision(params: dict[str, Any], noisy: Rows) -> float:
     """Precision of a normal prior of the weights, for built-in networks and Adam; 0 for others, or with a weight decay.
 
-    Under the prior, logits of a linear network have the variance `_LOGIT_VARIANCE`. `params` are those of
-    `params_of_fit`.
+    Under the prior, logits of a linear network have the variance `_LOGIT_VARIANCE`. It is also 0 for sparse inputs, in
+    which a feature is in less than one sample of a batch on average: Adam divides by the size of gradients, most of
+    which are then 0. `params` are those of `params_of_fit`.
     """
     is_adam = as_optimizer(params["optimizer"]) is torch.optim.Adam
     if params["module"] is not MLP or not is_adam or "optimizer__weight_decay" in params:
         return 0.0
-    scale = Standardise(params["module__mean"], params["module__scale"])
-    x = scale(_some(noisy, params["module__n_in"]).inputs().to("cpu", torch.float32))
+    x = _some(noisy, params["module__n_in"]).inputs().to("cpu", torch.float32)
+    size = len(noisy) if params["batch_size"] == -1 else params["batch_size"]
+    if size * x.count_nonzero() < x.numel():
+        return 0.0
+    x = Standardise(params["module__mean"], params["module__scale"])(x)
     return float(x.square().sum(dim=1).mean()) / _LOGIT_VARIANCE
 
 

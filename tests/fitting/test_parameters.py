@@ -57,7 +57,7 @@ def test_other_rates_are_as_given():
 def decay(module, X, **params):
     """Weight decay of a fit."""
     clf = CrossEntropyClassifier(module, max_epochs=1, random_state=0, **params)
-    return clf.fit(X, np.arange(len(X)) % 3).net_.optimizer_.defaults["weight_decay"]
+    return clf.fit(X, np.arange(X.shape[0]) % 3).net_.optimizer_.defaults["weight_decay"]
 
 
 @pytest.mark.parametrize("module", ["linear", "mlp"])
@@ -84,3 +84,11 @@ def test_other_networks_and_rates_have_no_decay():
     X = table(50)
     assert decay("mlp", X, lr=0.01) == decay("mlp", X, optimizer=optim.SGD) == decay(nn.Linear(50, 3), X) == 0
     assert decay("mlp", X, optimizer__weight_decay=0.1) == 0.1
+
+
+def test_rare_features_have_no_decay():
+    X = np.zeros((64, 640), dtype=np.float32)
+    X[np.arange(640) % 64, np.arange(640)] = 1  # each feature in one of two batches
+    assert decay("linear", X) == 0
+    assert decay("linear", X, batch_size=-1) > 0
+    assert decay("linear", sparse.csr_array(X), batch_size=-1) == decay("linear", X, batch_size=-1)
