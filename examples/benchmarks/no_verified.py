@@ -57,7 +57,8 @@ def cleanlab(seed):
     """Return cleanlab's meta-estimator."""
     from cleanlab.classification import CleanLearning
 
-    return CleanLearning(LogisticRegression(max_iter=1000), seed=seed)
+    serial = {"n_jobs": 1}  # its processes fail within joblib's
+    return CleanLearning(LogisticRegression(max_iter=1000), seed=seed, find_label_issues_kwargs=serial)
 
 
 FIFTY = ", fifty verified"

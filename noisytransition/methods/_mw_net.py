@@ -64,7 +64,7 @@ class MWNetClassifier(NoisyLabelClassifier):
     >>> weights = clf.sample_weights(X, y_noisy)
     >>> wrong, right = (weights[rows].mean() for rows in (y_noisy != y, y_noisy == y))
     >>> print(f"mean weight: {wrong:.1f} of wrong labels, {right:.1f} of right ones")
-    mean weight: 0.3 of wrong labels, 1.0 of right ones
+    mean weight: 0.1 of wrong labels, 0.9 of right ones
     """
 
     _needs_clean_data = True

@@ -62,9 +62,9 @@ class SModelClassifier(NoiseModelMixin, NoisyLabelClassifier):
     >>> X, y_noisy = (X - X.mean(0)) / X.std(0), flip_labels(y, pair_noise(3, 0.3), random_state=0)
     >>> clf = SModelClassifier(random_state=0).fit(X, y_noisy, meta=(X[::5], y[::5]))
     >>> clf.transition_matrix_.round(1)
-    array([[0.8, 0.2, 0.1],
+    array([[0.7, 0.3, 0.1],
            [0.1, 0.7, 0.2],
-           [0.1, 0.1, 0.9]])
+           [0.1, 0.1, 0.8]])
     """
 
     _PUBLISHED: ClassVar = {"transition_lr": None}

@@ -68,7 +68,7 @@ class TRevisionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     >>> clf.transition_matrix_.round(1)
     array([[0.5, 0.3, 0.1],
            [0.3, 0.4, 0.3],
-           [0.2, 0.1, 0.7]])
+           [0.2, 0.2, 0.7]])
     """
 
     _PUBLISHED: ClassVar = {}
