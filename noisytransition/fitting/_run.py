@@ -77,10 +77,6 @@ class Run:
         self.state = FitState(path, fingerprint, self.seed)
         self.seed = self.state.seed
 
-    def prior(self, n: int) -> dict[str, Any]:
-        """Weight decay in a training on n samples."""
-        return {"optimizer__weight_decay": self.prior_precision / n} if self.prior_precision else {}
-
     def train(
         self,
         stage: str,
@@ -119,9 +115,10 @@ class Run:
             Parameters that replace the classifier's. ``optimizer`` also removes the user's ``optimizer__...``.
         """
         # With two layers, the prior removes weak signals of clean samples in wide inputs
-        if (rows is None or not self.params.get("module__hidden", True)) and "optimizer" not in net_params:
+        has_prior = rows is None or not self.params.get("module__hidden", True)
+        if self.prior_precision and has_prior and "optimizer" not in net_params:
             n = len(self.noisy if rows is None or module is not None else rows)  # a given module has learned from all
-            net_params = self.prior(n) | net_params
+            net_params = {"optimizer__weight_decay": self.prior_precision / n} | net_params
         rows = self.noisy if rows is None else rows
         params = self.params if params is None else params
         net_params = net_params_of(params, module, net_params)

@@ -197,7 +197,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
 
     def _posterior(self, run: Run, fit: NoiseFit, of_alone: NDArray | None, clean: Rows) -> NDArray[np.float64]:
         """P(true | x, label) of the noisy samples, from features, label and a network of the clean samples."""
-        of_noisy, of_clean = self.noise_model_._views(fit)
+        of_noisy, of_clean = self.noise_model_._views(fit, self.transition_matrix_)
         proba = None if of_alone is None else predict_from_clean(run, "clean", clean, run.noisy)
         if of_alone is not None and proba is not None:
             of_noisy = of_noisy._replace(clean=shift_class_prior(proba, -fit.offset))

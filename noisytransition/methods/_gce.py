@@ -84,5 +84,4 @@ class GCEClassifier(NoisyLabelClassifier):
             run.noisy.with_columns(index=np.arange(len(run.noisy)), weight=1.0),  # read and set by Truncation
             loss=GeneralizedCrossEntropyLoss(self.q, truncation=self.truncation),
             update=None if self.truncation is None else Truncation(self.truncation, start),
-            **run.prior(len(run.noisy)),
         )

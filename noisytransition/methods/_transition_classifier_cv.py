@@ -217,13 +217,13 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         predicted = self._predicted(rows, folds, [given] * self.cv)
         if not len(labels.clean):  # no calibration to the true label
             predicted, _ = denoised(predicted, len(labels.classes))
-        fit = self._calibrated(predicted, shrunk_gold_start(predicted), labels.classes)
+        fit = self._calibrated(predicted, labels.classes)
         model = LabelNoiseModel(prior=self.transition_prior, meta_sampling=self.meta_sampling)
         self.noise_model_ = model._with_noise(fit, labels.classes, len(labels.classes))
         alone = self._of_clean(rows, folds)
-        *without_folds, _ = self._targets(rows, fit, alone)
+        *without_folds, _ = self._targets(rows, fit, model.transition_matrix_, alone)
         predicted = self._predicted(rows, folds, without_folds)
-        self._keep(rows, self._calibrated(predicted, model.transition_matrix_, labels.classes), alone)
+        self._keep(rows, self._calibrated(predicted, labels.classes), alone)
 
     def _predicted(self, rows: _Rows, folds: NDArray[np.intp], targets: list[_Target]) -> HeldOut:
         """Train without each fold, on the labels in its place of `targets`, and predict it."""
@@ -236,10 +236,10 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
             proba[folds == i] = of_fold
         return held_out_of(Candidate(0, *np.split(proba, [len(rows.labels.noisy)])), rows.labels)
 
-    def _calibrated(self, held_out: HeldOut, start: NDArray, classes: NDArray) -> NoiseFit:
+    def _calibrated(self, held_out: HeldOut, classes: NDArray) -> NoiseFit:
         """Fit of the noise, with the calibration of the predictions."""
         prior = in_class_order(self.transition_prior, classes)
-        return fit_noise(held_out, start, prior, stratified=self.meta_sampling == "stratified")
+        return fit_noise(held_out, shrunk_gold_start(held_out), prior, stratified=self.meta_sampling == "stratified")
 
     def _of_clean(self, rows: _Rows, folds: NDArray[np.intp]) -> _OfClean:
         """Train on the verified samples only, if there are at least two of each class."""
@@ -262,12 +262,12 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
             return _OfClean(trained, of_noisy, shift_class_prior(proba[folds, everywhere], shift))
         return nothing
 
-    def _targets(self, rows: _Rows, fit: NoiseFit, alone: _OfClean) -> list[_Target]:
+    def _targets(self, rows: _Rows, fit: NoiseFit, T: NDArray, alone: _OfClean) -> list[_Target]:
         """Labels and weights for the training without each fold, and for the last.
 
         Those without a fold do not depend on its verified samples by way of the clones of verified samples.
         """
-        of_noisy, of_clean = self.noise_model_._views(fit)
+        of_noisy, of_clean = self.noise_model_._views(fit, T)
         held_out = None if alone.held_out is None else alone.held_out[len(rows.labels.noisy) :]
         of_clean = of_clean._replace(clean=held_out)
         self.posterior_weights_ = weights = pool_weights(of_clean, rows.labels.clean, fit.offset)
@@ -278,7 +278,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         """Train on labels from predictions of the second clones, and set the fitted attributes."""
         labels = rows.labels
         n = len(labels.noisy)
-        *_, target = self._targets(rows, fit, alone)
+        *_, target = self._targets(rows, fit, fit.transition_matrix, alone)
         self.estimator_ = _trained(self.estimator, rows, *target)
         self.clean_estimator_ = alone.estimator
         self.calibration_ = fit.calibration

@@ -660,20 +660,20 @@ class LabelNoiseModel:
         samples = self._samples_of_fit()
         return samples.posterior(self._channel)[samples.true < 0]
 
-    def _views(self, fit: NoiseFit) -> tuple[Views, Views]:
+    def _views(self, fit: NoiseFit, T: NDArray) -> tuple[Views, Views]:
         """What features and labels say about noisy samples, and about clean ones by a calibration without each."""
         of = fit.held_out
-        of_noisy = Views(fit.calibrated(fit.best.proba), self._label_likelihood(of.noisy, of.rows))
-        return of_noisy, Views(left_out_of_clean(fit), self._label_likelihood(of.noisy_of_clean, of.rows_of_clean))
+        of_noisy = Views(fit.calibrated(fit.best.proba), self._label_likelihood(of.noisy, of.rows, T))
+        return of_noisy, Views(left_out_of_clean(fit), self._label_likelihood(of.noisy_of_clean, of.rows_of_clean, T))
 
-    def _label_likelihood(self, noisy: NDArray, rows: NDArray) -> NDArray[np.float64]:
+    def _label_likelihood(self, noisy: NDArray, rows: NDArray, T: NDArray) -> NDArray[np.float64]:
         """Likelihood of the labels of samples of `fit` given each true class, shape (n, c); 1 without a label.
 
         `rows` are positions in X; of several sources, it has the likelihood of all labels there.
         """
         found = np.ones((len(noisy), len(self.classes_)))
         if self.sources_ is None:
-            found[noisy >= 0] = floored(self.transition_matrix_).T[noisy[noisy >= 0]]
+            found[noisy >= 0] = floored(T).T[noisy[noisy >= 0]]
         else:
             found[rows >= 0] = self._likelihood(rows[rows >= 0])
         return found
