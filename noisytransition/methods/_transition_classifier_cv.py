@@ -49,7 +49,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         q          P(true | x, label) of each noisy sample: a pool of features, the label through T, and clean; the
                    weights maximise the likelihood of held-out verified samples
         estimator  train clones on the most probable class of each sample, weighted by q, and on the verified labels;
-                   take their out-of-fold probabilities as features, and train on all samples once more
+                   from their out-of-fold probabilities, fit T and q again, and train on all samples
         result     pool of this estimator, calibrated, and the one of the verified samples, again with weights that
                    maximise the likelihood of held-out verified samples
 
