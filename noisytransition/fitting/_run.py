@@ -114,11 +114,8 @@ class Run:
         **net_params
             Parameters that replace the classifier's. ``optimizer`` also removes the user's ``optimizer__...``.
         """
-        # With two layers, the prior removes weak signals of clean samples in wide inputs
-        has_prior = rows is None or not self.params.get("module__hidden", True)
-        if self.prior_precision and has_prior and "optimizer" not in net_params:
-            n = len(self.noisy if rows is None or module is not None else rows)  # a given module has learned from all
-            net_params = {"optimizer__weight_decay": self.prior_precision / n} | net_params
+        if "optimizer" not in net_params:
+            net_params = self._weight_decay(rows, module) | net_params
         rows = self.noisy if rows is None else rows
         params = self.params if params is None else params
         net_params = net_params_of(params, module, net_params)
@@ -138,6 +135,15 @@ class Run:
         self.histories[stage] = trained.history
         trained.release()
         return trained
+
+    def _weight_decay(self, rows: Rows | None, module: nn.Module | None) -> dict[str, Any]:
+        """Weight decay of the prior in a training of `train`; empty without a prior."""
+        # with two layers, the prior removes weak signals of clean samples in wide inputs
+        has_prior = rows is None or not self.params.get("module__hidden", True)
+        if not self.prior_precision or not has_prior:
+            return {}
+        learned_from = self.noisy if rows is None or module is not None else rows  # a given module knows all
+        return {"optimizer__weight_decay": self.prior_precision / len(learned_from)}
 
     def _train(self, stage: str, net: NoisyLabelNet, rows: Rows) -> None:
         """Train a net; with a saved state, only the remaining epochs."""

@@ -27,7 +27,7 @@ from ..labels._read import Labels, SeparateLabels, labels_of_fit
 from ..likelihood._calibration import Calibration
 from ..likelihood._class_offset import shift_class_prior
 from ..likelihood._diagnostics import warn_of_reasons, worse_than_labels
-from ..likelihood._fit import NoiseFit, fit_noise, left_out_of_clean, shrunk_gold_start
+from ..likelihood._fit import NoiseFit, fit_noise, shrunk_gold_start
 from ..likelihood._held_out import Candidate, HeldOut, denoised, held_out_of
 from ..likelihood._pool import Views, pool_weights, pooled, shares_of_views
 from ..likelihood._shrinkage import Prior, check_prior
@@ -221,7 +221,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         model = LabelNoiseModel(prior=self.transition_prior, meta_sampling=self.meta_sampling)
         self.noise_model_ = model._with_noise(fit, labels.classes, len(labels.classes))
         alone = self._of_clean(rows, folds)
-        *without_folds, _ = self._targets(rows, fit, model.transition_matrix_, alone)
+        (*without_folds, _), _ = self._targets(rows, fit, model.transition_matrix_, alone)
         predicted = self._predicted(rows, folds, without_folds)
         self._keep(rows, self._calibrated(predicted, labels.classes), alone)
 
@@ -262,8 +262,8 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
             return _OfClean(trained, of_noisy, shift_class_prior(proba[folds, everywhere], shift))
         return nothing
 
-    def _targets(self, rows: _Rows, fit: NoiseFit, T: NDArray, alone: _OfClean) -> list[_Target]:
-        """Labels and weights for the training without each fold, and for the last.
+    def _targets(self, rows: _Rows, fit: NoiseFit, T: NDArray, alone: _OfClean) -> tuple[list[_Target], Views]:
+        """Labels and weights for the training without each fold, and for the last; and the views of clean samples.
 
         Those without a fold do not depend on its verified samples by way of the clones of verified samples.
         """
@@ -272,19 +272,19 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         of_clean = of_clean._replace(clean=held_out)
         self.posterior_weights_ = weights = pool_weights(of_clean, rows.labels.clean, fit.offset)
         self.noise_model_.shares_of_views_ = shares_of_views(of_clean, weights)
-        return [rows.relabelled(pooled(of_noisy._replace(clean=proba), weights)) for proba in alone.of_noisy]
+        targets = [rows.relabelled(pooled(of_noisy._replace(clean=proba), weights)) for proba in alone.of_noisy]
+        return targets, of_clean
 
     def _keep(self, rows: _Rows, fit: NoiseFit, alone: _OfClean) -> None:
         """Train on labels from predictions of the second clones, and set the fitted attributes."""
         labels = rows.labels
         n = len(labels.noisy)
-        *_, target = self._targets(rows, fit, fit.transition_matrix, alone)
+        (*_, target), of_clean = self._targets(rows, fit, fit.transition_matrix, alone)
         self.estimator_ = _trained(self.estimator, rows, *target)
         self.clean_estimator_ = alone.estimator
         self.calibration_ = fit.calibration
         self.classes_ = labels.classes
-        of_clean = Views(left_out_of_clean(fit), clean=None if alone.held_out is None else alone.held_out[n:])
-        self.prediction_weights_ = pool_weights(of_clean, labels.clean, fit.offset)
+        self.prediction_weights_ = pool_weights(of_clean._replace(label=None), labels.clean, fit.offset)
         features = np.concatenate([fit.calibrated(fit.best.proba), of_clean.features])
         proba = pooled(Views(features, clean=alone.held_out), self.prediction_weights_)
         self.oof_proba_ = fit.held_out.in_order(*np.split(proba, [n]))
