@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import check_scoring, get_scorer
-from sklearn.model_selection import BaseCrossValidator, StratifiedKFold
+from sklearn.model_selection import BaseCrossValidator, StratifiedGroupKFold, StratifiedKFold
 from sklearn.utils.metadata_routing import MetadataRequest
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
@@ -26,6 +26,7 @@ class TrustedKFold(BaseCrossValidator):
     All other samples are in every training set and in no test set, so that scores are computed on held-out verified
     samples. Pass the verified labels in a data frame,
     ``cross_val_score(clf, X, df[["label", "verified"]], cv=TrustedKFold(3))``, or as `y_verified` by metadata routing.
+    Samples of a group, given as `groups` or as a column "group" of the data frame, are all in the training set, or not.
     `StackingClassifier` and `cross_val_predict` predict all samples: use a shuffled `StratifiedKFold` for them.
 
     Parameters
@@ -50,7 +51,7 @@ class TrustedKFold(BaseCrossValidator):
     """
 
     # metadata routing passes the argument of `fit` to the splitter
-    __metadata_request__split = {"y_verified": True}  # noqa: RUF012
+    __metadata_request__split = {"y_verified": True, "groups": True}  # noqa: RUF012
 
     def __init__(
         self, n_splits: int = 5, *, shuffle: bool = False, random_state: int | np.random.RandomState | None = None
@@ -59,7 +60,7 @@ class TrustedKFold(BaseCrossValidator):
         self.shuffle = shuffle
         self.random_state = random_state
 
-    def get_n_splits(self, X: object = None, y: object = None, groups: None = None, y_verified: object = None) -> int:
+    def get_n_splits(self, X: object = None, y: object = None, groups: object = None, y_verified: object = None) -> int:
         """Return the number of folds.
 
         Parameters
@@ -70,7 +71,12 @@ class TrustedKFold(BaseCrossValidator):
         return self.n_splits
 
     def split(
-        self, X: object, y: ArrayLike | None = None, groups: None = None, *, y_verified: ArrayLike | None = None
+        self,
+        X: object,
+        y: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        *,
+        y_verified: ArrayLike | None = None,
     ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
         """Yield training and test indices of each fold.
 
@@ -80,27 +86,33 @@ class TrustedKFold(BaseCrossValidator):
             Ignored.
         y : data frame, or array-like of shape (n_samples,)
             Noisy labels, as in `fit`; a data frame has a column "verified".
-        groups : None
-            Not supported.
+        groups : array-like of shape (n_samples,), optional
+            Group of each sample, as in `fit`.
         y_verified : array-like of shape (n_samples,), optional
             True labels of verified samples, as in `fit`. The folds are stratified by these labels.
 
         Raises
         ------
         ValueError
-            If there are no verified labels or fewer than folds, or if `random_state` is given without `shuffle`.
+            If there are no verified labels, fewer labels or groups than folds, or if `random_state` is given without
+            `shuffle`.
         """
-        columns = split_columns(y, y_verified)
-        if columns.verified is None or groups is not None:
+        columns = split_columns(y, y_verified, groups=groups)
+        if columns.verified is None:
             raise ValueError(
-                "TrustedKFold takes no groups and requires verified labels. Pass y as a data frame with a column "
-                f"{VERIFIED!r}, or pass y_verified after sklearn.set_config(enable_metadata_routing=True)."
+                f"TrustedKFold requires verified labels. Pass y as a data frame with a column {VERIFIED!r}, or pass "
+                "y_verified after sklearn.set_config(enable_metadata_routing=True)."
             )
-        folds = StratifiedKFold(self.n_splits, shuffle=self.shuffle, random_state=self.random_state)
         labels = read_labels(columns, _num_samples(columns.verified), complete=False)
         verified = np.flatnonzero(labels.is_clean)
-        others = np.flatnonzero(~labels.is_clean)
-        for train, test in folds.split(verified, labels.clean):
+        of = np.arange(len(labels.true)) if labels.groups is None else labels.groups
+        kind = StratifiedKFold if labels.groups is None else StratifiedGroupKFold
+        folds = kind(self.n_splits, shuffle=self.shuffle, random_state=self.random_state)
+        of_verified = None if labels.groups is None else of[verified]
+        if of_verified is not None and (n := len(np.unique(of_verified))) < self.n_splits:
+            raise ValueError(f"n_splits={self.n_splits}, but samples of {n} groups are verified. Pass fewer splits.")
+        for train, test in folds.split(verified, labels.clean, of_verified):
+            others = np.flatnonzero(~labels.is_clean & ~np.isin(of, of[verified[test]]))
             # `learning_curve` takes the first indices, so mix verified and other samples in proportion
             place = np.concatenate([(np.arange(n) + 0.5) / n for n in (len(train), len(others))])
             yield np.concatenate([verified[train], others])[place.argsort(kind="stable")], verified[test]

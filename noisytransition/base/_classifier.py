@@ -26,6 +26,9 @@ from ..nets import NoisyLabelNet
 from ._parameters import NET_NAMES, is_net_name, merged_signature, with_merged_signature
 from ._save import save
 
+#: arguments of `fit` that searches and pipelines route by default, without `set_fit_request`
+REQUESTED = dict.fromkeys(("y_verified", "meta", "X_meta", "y_meta", "y_meta_noisy", "sources", "groups"), True)
+
 
 @with_merged_signature
 class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
@@ -75,8 +78,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         ``iterator_train__num_workers``, ``train_split``, ``compile``, ...
     """
 
-    # searches and pipelines route clean data to `fit` by default, without `set_fit_request`
-    __metadata_request__fit = dict.fromkeys(("y_verified", "meta", "X_meta", "y_meta", "y_meta_noisy", "sources"), True)
+    __metadata_request__fit = REQUESTED
     __metadata_request__score = {"y_verified": True}  # noqa: RUF012
 
     #: valid values of each parameter, as in scikit-learn
@@ -173,6 +175,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         y_meta_noisy: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         sources: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
         state: str | PathLike | None = None,
     ) -> NoisyLabelClassifier:
         """Train on noisy labels, using verified samples of X or separate clean samples.
@@ -208,6 +211,10 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         sources : array-like of shape (n_samples,), optional
             Source of each label in y, if each sample has the label of one of several sources. Only for
             `EMTransitionClassifier`.
+        groups : array-like of shape (n_samples,), or a column "group" of y, optional
+            Group of each sample, such as a patient or document, if samples of a group are not independent. All samples
+            of a group are in the same fold, and error bars and intervals count groups (:doc:`/groups`). Only for
+            `EMTransitionClassifier`; other methods ignore them.
         state : str or path, optional
             Folder to save the fit in after each epoch. If it exists, the fit resumes from it (:doc:`/saving`).
 
@@ -225,7 +232,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             self._validate_params()
             check_module(self.module, [name for name in self._net_params if name.startswith("module__")])
             check_device(self.device)
-            data = read_rows(self, X, y, y_verified, meta, X_meta, y_meta, y_meta_noisy, sample_weight, sources)
+            data = read_rows(self, X, y, y_verified, meta, X_meta, y_meta, y_meta_noisy, sample_weight, sources, groups)
             self._check_labels(data)
             # before random_state changes
             fingerprint = {} if state is None else describe_fit(self, data.noisy, data.clean, data.sources)

@@ -41,8 +41,9 @@ HOW_TO_PASS = (
 class FitData(NamedTuple):
     """Classes, noisy and clean samples with class indices as labels, and labels by source if there are several.
 
-    Noisy samples have a weight above 0. Clean samples have the columns ``noisy_label`` (-1 if unknown), ``drawn``
-    (probabilities of their draw), and ``sample_weight`` by their draw (with `by_label`), if these are known.
+    Noisy samples have a weight above 0. With groups, both have the column ``group``. Clean samples have
+    ``noisy_label`` (-1 if unknown), ``drawn`` (probabilities of their draw), and ``sample_weight`` by their draw (with
+    `by_label`), if these are known.
     """
 
     classes: NDArray
@@ -62,19 +63,20 @@ def read_rows(
     y_meta_noisy: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     sources: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
 ) -> FitData:
     """Validate noisy and clean samples, and encode their labels."""
     draws = [name for name in DRAWS if name in estimator.get_params(deep=False)]
     if sample_weight is not None and draws:
         raise ValueError(f"sample_weight cannot be combined with {draws}: both control sampling. Omit one.")
-    warn_of_order(X, y, y_verified, sample_weight, sources)
+    warn_of_order(X, y, y_verified, sample_weight, sources, groups)
     if y is None and _is_dataset(X):
         y = _labels_of_pairs(X, "X")
     X_meta, y_meta = separate_samples(meta, X_meta, y_meta, y_meta_noisy)
     rows = validate_rows(estimator, X, reset=True)
     beside = None if X_meta is None else _separate_rows(estimator, X_meta, rows)
     separate = None if beside is None else SeparateLabels(len(beside), y_meta, y_meta_noisy)
-    labels = labels_of_fit(len(rows), y, y_verified, separate, sources, sample_weight)
+    labels = labels_of_fit(len(rows), y, y_verified, separate, sources, sample_weight, groups)
     return _with_labels(rows, beside, labels, by_label=not draws and estimator.meta_sampling == "random")
 
 
@@ -97,13 +99,15 @@ def _with_labels(rows: Rows, beside: Rows | None, labels: Labels, *, by_label: b
     """Select noisy and clean samples, from `rows` or `beside`, and add their labels and weights."""
     in_X, of_clean = labels.positions
     noisy = rows if len(in_X) == len(rows) else rows.take(in_X)
-    noisy = noisy.with_columns(label=labels.noisy, sample_weight=labels.weights)
+    groups = labels.groups_of or (None, None)
+    noisy = noisy.with_columns(label=labels.noisy, sample_weight=labels.weights, group=groups[0])
     clean = rows.take(of_clean) if beside is None else beside
     weight: Any = None if labels.weights is None else 1.0  # the mean weight of the noisy samples
     if by_label and len(clean) and np.ptp(of_draw := labels.weights_of_draw()):
         weight = of_draw
     pairs = labels.noisy_of_clean if (labels.noisy_of_clean >= 0).any() else None
     clean = clean.with_columns(label=labels.clean, noisy_label=pairs, drawn=labels.drawn, sample_weight=weight)
+    clean = clean.with_columns(group=groups[1])
     return FitData(labels.classes, noisy, clean, labels.by_source)
 
 

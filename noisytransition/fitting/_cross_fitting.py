@@ -1,6 +1,6 @@
 """Joint training of network and T on noisy and clean samples, and out-of-fold posteriors."""
 
-from collections.abc import Callable, Sequence, Sized
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from math import ceil
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from skorch.callbacks import Callback
 from torch import nn
 
+from ..labels._groups import in_order_of_appearance
 from ..likelihood._held_out import Candidate, HeldOut
 from ..nets import NoisyLabelNet, Rows
 from ..nets._checks import DivergenceError
@@ -167,17 +168,42 @@ def _held_out(run: Run, noisy: list[NDArray], clean: list[NDArray], epochs: list
         rows_of_clean=np.full(len(kept_clean), -1) if run.clean.index is None else run.clean.index[kept_clean],
         sources=run.sources,
         drawn=run.clean.take(kept_clean).columns.get("drawn"),
+        groups=None if (of := groups_of(run)) is None else (of[0][kept_noisy], of[1][kept_clean]),
     )
 
 
 def _draw_folds(run: Run, cv: int | None) -> tuple[list[NDArray[np.intp]], list[NDArray[np.intp]]]:
     """Draw the positions of noisy and clean samples of each fold; without `cv`, of a single held-out set."""
-    random = np.random.default_rng(run.seed)
-    n_noisy, n_clean = n_folds(cv)
-    noisy = fold_of_rows(run.noisy.label, n_noisy, random)
-    clean = fold_of_rows(run.clean.label, n_clean, random)
+    noisy, clean = fold_of_samples(run.noisy.label, run.clean.label, groups_of(run), cv, run.seed)
     folds = range(cv or 1)
     return [np.flatnonzero(noisy == k) for k in folds], [np.flatnonzero(clean == k) for k in folds]
+
+
+def groups_of(run: Run) -> tuple[NDArray[np.intp], NDArray[np.intp]] | None:
+    """Groups of the noisy and of the clean samples; None if samples are independent."""
+    return (run.noisy.columns["group"], run.clean.columns["group"]) if "group" in run.noisy.columns else None
+
+
+def fold_of_samples(
+    noisy: NDArray, clean: NDArray, groups: tuple[NDArray, NDArray] | None, cv: int | None, seed: int
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Draw a fold of each noisy and of each clean sample, stratified by label; a group is in one fold.
+
+    Groups are stratified by the label of their first sample, which is a clean one if they have any.
+    """
+    random = np.random.default_rng(seed)
+    n_noisy, n_clean = n_folds(cv)
+    if groups is None:
+        return fold_of_rows(noisy, n_noisy, random), fold_of_rows(clean, n_clean, random)
+    of_clean, of_noisy = np.split(in_order_of_appearance(np.concatenate(groups[::-1])), [len(clean)])
+    n_with_clean = of_clean.max(initial=-1) + 1
+    _, first = np.unique(np.concatenate([of_clean, of_noisy]), return_index=True)
+    label = np.concatenate([clean, noisy])[first]
+    folds = np.concatenate(
+        [fold_of_rows(label[n_with_clean:], n_noisy, random), fold_of_rows(label[:n_with_clean], n_clean, random)]
+    )
+    folds = np.roll(folds, n_with_clean)  # in the order of the groups
+    return folds[of_noisy], folds[of_clean]
 
 
 def fold_of_rows(y: NDArray, n: int, random: np.random.Generator) -> NDArray[np.intp]:
@@ -197,8 +223,13 @@ def n_folds(cv: int | None) -> tuple[int, int]:
     return (cv, cv) if cv else _SPLIT
 
 
-def check_folds(cv: int | None, noisy: Sized, clean: Sized) -> None:
-    """Raise if samples are fewer than folds; there may be no clean samples."""
-    for of, least, kind in zip((noisy, clean), n_folds(cv), ("noisy", "clean"), strict=True):
-        if len(of) < least and (len(of) or kind == "noisy"):
-            raise ValueError(f"cv={cv} needs at least {least} {kind} samples, got {len(of)}. Pass more or lower cv.")
+def check_folds(cv: int | None, n_noisy: int, n_clean: int, groups: tuple[NDArray, NDArray] | None) -> None:
+    """Raise if samples, or groups of samples, are fewer than folds; there may be no clean samples."""
+    what = "samples"
+    if groups is not None:
+        what = "groups of samples"
+        n_clean = len(np.unique(groups[1]))
+        n_noisy = len(np.unique(np.concatenate(groups)))
+    for n, least, kind in zip((n_noisy, n_clean), n_folds(cv), ("noisy", "clean"), strict=True):
+        if n < least and (n or kind == "noisy"):
+            raise ValueError(f"cv={cv} needs at least {least} {kind} {what}, got {n}. Pass more or lower cv.")

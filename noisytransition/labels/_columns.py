@@ -12,8 +12,8 @@ from ._arrays import as_array
 from ._encode import encode, kind_of, of_one_type, sorted_classes
 from ._pandas import like_series
 
-# Columns of a data frame of labels: true labels of verified samples, and probabilities of their draw
-VERIFIED, PROBABILITY = "verified", "verified_probability"
+# Columns of a data frame of labels: true labels of verified samples, probabilities of their draw, groups of samples
+VERIFIED, PROBABILITY, GROUP = "verified", "verified_probability", "group"
 # end of error messages about classes that differ from y
 ENCODE_ALL = (
     "if y was encoded as 0, 1, 2, ... by VotingClassifier or cross_val_predict(method='predict_proba'), encode y and "
@@ -196,28 +196,34 @@ class SourceLabels(NamedTuple):
 
 
 class GivenLabels(NamedTuple):
-    """Columns of labels: given, verified, by source if there are several, probabilities of the draw."""
+    """Columns of labels: given, verified, by source if there are several, probabilities of the draw, groups."""
 
     given: Any
     verified: Any
     by_source: SourceLabels | None
     probability: Any
+    groups: Any
     name: str  # of the argument with the given labels
 
 
 def split_columns(
-    y: Any, y_verified: Any = None, name: str = "y", sources: Any = None, probability: Any = None
+    y: Any,
+    y_verified: Any = None,
+    name: str = "y",
+    sources: Any = None,
+    probability: Any = None,
+    groups: Any = None,
 ) -> GivenLabels:
     """Separate the columns of a data frame of labels.
 
-    The column "verified" has the true labels, "verified_probability" the probabilities of their draw, and each other
-    column the labels of a source. Of several sources, the given label of a sample is the most frequent one. In long
-    form, `sources` has the source of each sample; a single source is the same as none.
+    The column "verified" has the true labels, "verified_probability" the probabilities of their draw, "group" the group
+    of each sample, and each other column the labels of a source. Of several sources, the given label of a sample is the
+    most frequent one. In long form, `sources` has the source of each sample; a single source is the same as none.
     """
     names = list(getattr(y, "column_names", getattr(y, "columns", ())))  # "columns" of Arrow are the data
     if twice := [column for column, n in Counter(names).items() if n > 1]:
         raise ValueError(f"{name} has several columns named {twice[0]!r}. Pass distinct names.")
-    beside = {VERIFIED: y_verified, PROBABILITY: probability}
+    beside = {VERIFIED: y_verified, PROBABILITY: probability, GROUP: groups}
     of_sources = [column for column in names if column not in beside]
     if names and not of_sources:
         raise ValueError(f"{name} has only the columns {names}. Pass the noisy labels in other columns.")
@@ -228,7 +234,7 @@ def split_columns(
     if len(of_sources) < 2:
         given = y[of_sources[0]] if of_sources else y
         by_source = None if sources is None else _long_form(given, sources, name)
-        return GivenLabels(given, beside[VERIFIED], by_source, beside[PROBABILITY], name)
+        return GivenLabels(given, beside[VERIFIED], by_source, beside[PROBABILITY], beside[GROUP], name)
     if sources is not None:
         raise ValueError(f"{name} has one column for each of {len(of_sources)} sources. Omit sources=.")
     if like := [column for column in of_sources if str(column).lower() in _LIKE_VERIFIED]:
@@ -240,7 +246,7 @@ def split_columns(
     codes = table.combined()
     labels = np.array([*table.labels.tolist(), None], dtype=object) if (codes < 0).any() else table.labels
     given = like_series(labels[codes], y[of_sources[0]], None)
-    return GivenLabels(given, beside[VERIFIED], table, beside[PROBABILITY], name)
+    return GivenLabels(given, beside[VERIFIED], table, beside[PROBABILITY], beside[GROUP], name)
 
 
 def _wide_form(y: Any, names: list[Any], name: str) -> SourceLabels:

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ._arrays import as_floats
+from ._groups import design_effect
 
 # verified samples were chosen as suspicious if the mean share of other samples with a less probable given label is
 # below 1/2 by _LOWER, and by _ERRORS standard errors
@@ -15,21 +16,29 @@ def is_balanced(n_clean: NDArray) -> bool:
     return bool(n_clean[0] > 1 and not np.ptp(n_clean))
 
 
-def is_chosen_by_suspicion(of_verified: NDArray, given: NDArray, of_others: NDArray, given_of_others: NDArray) -> bool:
+def is_chosen_by_suspicion(
+    of_verified: NDArray,
+    given: NDArray,
+    of_others: NDArray,
+    given_of_others: NDArray,
+    groups: NDArray | None = None,
+) -> bool:
     """Whether given labels of verified samples are less probable than the same labels of other samples.
 
-    A rank-sum test within each given label (Wilcoxon, 1945) on out-of-sample probabilities.
+    A rank-sum test within each given label (Wilcoxon, 1945) on out-of-sample probabilities. `groups` are those of
+    dependent verified samples.
     """
-    total = 0.0
+    score = np.zeros(len(given))
     variance = 0.0
     for j in np.intersect1d(given, given_of_others):
         mine = of_verified[given == j, j]
         others = np.sort(of_others[given_of_others == j, j])
         n = len(others)
         lower = (np.searchsorted(others, mine, side) for side in ("left", "right"))
-        total += float((sum(lower) / (2 * n) - 0.5).sum())
+        score[given == j] = sum(lower) / (2 * n) - 0.5
         variance += len(mine) * (len(mine) + n + 1) / (12 * n)
-    return total < -max(_ERRORS * variance**0.5, _LOWER * len(given))
+    variance *= design_effect(score[:, None], groups)
+    return bool(score.sum() < -max(_ERRORS * variance**0.5, _LOWER * len(given)))
 
 
 def weights_of_labels(of_verified: NDArray, of_all: NDArray) -> NDArray[np.float64]:

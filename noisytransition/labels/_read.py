@@ -21,6 +21,7 @@ from ._columns import (
 )
 from ._draw import inverse_probability_weights, relative_probabilities, weights_by_given_label, weights_of_labels
 from ._encode import encode, kind_of, shortened
+from ._groups import read_groups
 
 # smallest number of clean samples for a warning that all their noisy labels are true: a choice, not measured
 _MANY = 20
@@ -45,6 +46,7 @@ class Labels:
     n_X: int
     drawn: NDArray[np.float64] | None  # probabilities of clean samples, relative to a draw at random
     by_source: SourceLabels | None  # of the samples of X
+    groups: NDArray[np.intp] | None = None
     weights: NDArray[np.float64] | None = None  # of noisy samples, with mean 1
 
     def __post_init__(self) -> None:
@@ -56,6 +58,11 @@ class Labels:
         # positions in X of noisy and of clean samples; -1 for separate ones
         clean = np.flatnonzero(self.is_clean)
         self.positions = np.flatnonzero(self.is_noisy), np.where(clean < self.n_X, clean, -1)
+
+    @property
+    def groups_of(self) -> tuple[NDArray[np.intp], NDArray[np.intp]] | None:
+        """Groups of the noisy and of the clean samples."""
+        return None if self.groups is None else (self.groups[self.is_noisy], self.groups[self.is_clean])
 
     def names(self, codes: NDArray[np.intp]) -> set[Any]:
         """Distinct labels with these codes."""
@@ -123,18 +130,25 @@ def read_labels(
         n,
         relative_probabilities(columns.probability, true.known, separate.n),
         None if columns.by_source is None else columns.by_source.of_classes(classes),
+        read_groups(columns.groups, n, separate.n),
     )
 
 
 # ---------------------------------------------------------------------------- labels of a fit
 def labels_of_fit(
-    n: int, y: Any, y_verified: Any, separate: SeparateLabels | None, sources: Any, sample_weight: ArrayLike | None
+    n: int,
+    y: Any,
+    y_verified: Any,
+    separate: SeparateLabels | None,
+    sources: Any,
+    sample_weight: ArrayLike | None,
+    groups: ArrayLike | None = None,
 ) -> Labels:
     """Read the labels and weights of `fit` of a classifier, for n samples of X."""
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import _check_sample_weight
 
-    columns = split_columns(y, y_verified, sources=sources)
+    columns = split_columns(y, y_verified, sources=sources, groups=groups)
     if columns.given is None:  # ends with the words that scikit-learn's tests match
         raise ValueError(f"{columns.name} is None. Pass labels (requires y to be passed, but the target y is None).")
     if columns.verified is not None and separate is not None:

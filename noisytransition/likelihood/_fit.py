@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..labels._groups import design_effect, in_order_of_appearance
 from ..transition._estimation import anchor_transition_matrix, finite_log, gold_transition_matrix
 from ._calibration import MOST_CLASSES_WITH_MATRIX, CalibratedLikelihood, Calibration
 from ._channels import Channel, OneT
@@ -203,9 +204,12 @@ def _by_pairs(fit: NoiseFit) -> NoiseFit:
     """Fit a posterior to verified pairs that contradict one T, unless wrong true labels explain this."""
     of = fit.held_out
     pairs = fit.of_pairs
+    T = fit.transition_matrix
     proba = fit.calibrated(fit.best.proba)
-    found = fit_pair_posterior(proba, of.noisy, fit.transition_matrix, pairs, of.scaled_pairs, fit.offset)
-    evidence, wrong = wrong_true_labels(*pairs, fit.transition_matrix, fit.offset)
+    of_pairs, true, noisy = pairs
+    effect = design_effect(np.eye(len(T))[true] - fit.channel.posterior(of_pairs, noisy), of.groups_of_pairs)
+    found = fit_pair_posterior(proba, of.noisy, T, pairs, of.scaled_pairs, fit.offset, effect)
+    evidence, wrong = wrong_true_labels(*pairs, T, fit.offset, effect)
     if evidence > EVIDENCE + (found.log_evidence if found else 0.0):
         known = np.flatnonzero(of.noisy_of_clean >= 0)
         fit = fit._replace(wrong_true_labels=known[wrong > 0.5])
@@ -238,7 +242,8 @@ def with_error_bars(fit: NoiseFit) -> tuple[NoiseFit, TransitionUncertainty | No
     if fit.one_T.calibration is not None:
         proba = fit.one_T.calibration(proba)
         of_clean = shift_class_prior(fit.one_T.calibration(fit.best.proba_meta), fit.offset)
-    bars = error_bars(proba, of.noisy, fit.one_T.transition_matrix, of_clean, of.scaled_pairs)
+    effects = _design_effects(fit, proba, of_clean)
+    bars = error_bars(proba, of.noisy, fit.one_T.transition_matrix, of_clean, of.scaled_pairs, effects)
     # differences between estimates of T contradict the model: by influence, ...
     bars = bars.widened(fit.one_T.transition_matrix - fit.at_weight_one)
     # with the class prior of other samples, pairs do not represent those with their given label
@@ -255,6 +260,23 @@ def with_error_bars(fit: NoiseFit) -> tuple[NoiseFit, TransitionUncertainty | No
     return fit, bars
 
 
+def _design_effects(fit: NoiseFit, proba: NDArray, of_clean: NDArray | None) -> tuple[float, float, float]:
+    """Design effects of groups on the information in noisy samples, clean samples and pairs."""
+    of = fit.held_out
+    if of.groups is None or of_clean is None:
+        return 1.0, 1.0, 1.0
+    of_noisy, groups = of.groups
+    one = np.eye(len(of.pairs))
+    T = fit.one_T.transition_matrix
+    known = of.noisy_of_clean >= 0
+    of_pairs = one[of.noisy_of_clean[known]] - T[of.clean[known]]
+    return (
+        design_effect(one[of.noisy] - proba @ T, of_noisy),
+        design_effect(one[of.clean] - of_clean, groups),
+        design_effect(of_pairs, of.groups_of_pairs),
+    )
+
+
 def _rectified(fit: NoiseFit) -> Rectified:
     """T by the residuals of the pairs."""
     of = fit.held_out
@@ -262,14 +284,16 @@ def _rectified(fit: NoiseFit) -> Rectified:
     proba, y, noisy = fit.of_pairs
     of_pairs = fit.channel.posterior(proba, noisy)
     if not fit.is_one_T:
-        for out in folds_of(np.argsort(proba[np.arange(len(y)), y]), N_FOLDS):  # whatever the order of the samples
+        for out in folds_of(
+            np.argsort(proba[np.arange(len(y)), y]), N_FOLDS, of.groups_of_pairs
+        ):  # whatever the order of the samples
             channel, _ = fit_channel(proba[~out], y[~out], noisy[~out], T)
             of_pairs[out] = channel.posterior(proba[out], noisy[out])
     of_noisy = fit.channel.posterior(fit.calibrated(fit.best.proba), of.noisy)
     sizes = np.bincount(of.noisy, minlength=len(T)) + of.scaled_pairs.sum(axis=0)
     # within a given label, weights of its draw are equal
     weights = np.ones(len(y)) if of.drawn is None else of.weights_of_clean(fit.offset)[of.noisy_of_clean >= 0]
-    return rectified(fit.transition_matrix, of_noisy, of.noisy, of_pairs, y, noisy, weights, sizes)
+    return rectified(fit.transition_matrix, of_noisy, of.noisy, of_pairs, y, noisy, weights, sizes, of.groups_of_pairs)
 
 
 # ---------------------------------------------------------------------------- start, and predictions of clean samples
@@ -301,10 +325,11 @@ def left_out_of_clean(fit: NoiseFit) -> NDArray[np.float64]:
     return shift_class_prior(left_out, -fit.offset)
 
 
-def folds_of(order: NDArray[np.intp], n_folds: int) -> Iterator[NDArray[np.bool_]]:
-    """Masks of folds, each of every n-th sample in this order, unless a fold has all samples or none."""
+def folds_of(order: NDArray[np.intp], n_folds: int, groups: NDArray | None = None) -> Iterator[NDArray[np.bool_]]:
+    """Masks of folds, each of every n-th sample or group in this order, unless a fold has all samples or none."""
+    place = np.arange(len(order)) if groups is None else in_order_of_appearance(groups[order])
     for k in range(n_folds):
         out = np.zeros(len(order), dtype=bool)
-        out[order[k::n_folds]] = True
+        out[order[place % n_folds == k]] = True
         if out.any() and not out.all():
             yield out

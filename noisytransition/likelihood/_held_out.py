@@ -61,6 +61,8 @@ class HeldOut(NamedTuple):
         Labels of all samples of X by several sources.
     drawn : ndarray of shape (n_meta,) or None
         Probabilities of the draw of clean samples, relative to a draw at random; None if unknown.
+    groups : tuple of ndarray of int, shape (n,) and (n_meta,), or None
+        Groups of noisy and of clean samples; None if samples are independent.
     """
 
     candidates: Sequence[Candidate]
@@ -74,11 +76,17 @@ class HeldOut(NamedTuple):
     rows_of_clean: NDArray[np.intp]
     sources: SourceLabels | None = None
     drawn: NDArray[np.float64] | None = None
+    groups: tuple[NDArray[np.intp], NDArray[np.intp]] | None = None
 
     @property
     def scaled_pairs(self) -> NDArray[np.float64]:
         """Pairs, as few as the noisy samples with posteriors: without folds, these are not all."""
         return self.pairs * np.float64(len(self.noisy) / self.n_noisy)
+
+    @property
+    def groups_of_pairs(self) -> NDArray[np.intp] | None:
+        """Groups of clean samples with a noisy label; None if samples are independent."""
+        return None if self.groups is None else self.groups[1][self.noisy_of_clean >= 0]
 
     @property
     def positions(self) -> NDArray[np.intp]:
@@ -104,6 +112,7 @@ class HeldOut(NamedTuple):
             n_clean=self.n_clean - np.bincount(self.clean[out], minlength=c),
             rows_of_clean=self.rows_of_clean[kept],
             drawn=None if self.drawn is None else self.drawn[kept],
+            groups=None if self.groups is None else (self.groups[0], self.groups[1][kept]),
         )
 
     @property
@@ -127,7 +136,8 @@ class HeldOut(NamedTuple):
         _, proba, proba_meta = self.candidates[-1]
         others = has_noisy & ~at_random
         rest = np.concatenate([proba, proba_meta[others]]), np.concatenate([self.noisy, noisy[others]])
-        return is_chosen_by_suspicion(proba_meta[at_random], noisy[at_random], *rest)
+        groups = None if self.groups is None else self.groups[1][at_random]
+        return is_chosen_by_suspicion(proba_meta[at_random], noisy[at_random], *rest, groups)
 
     def weights_of_clean(self, offset: NDArray) -> NDArray[np.float64]:
         """Weights, of mean 1, that make clean samples representative: by class with an offset, else by draw."""
@@ -148,16 +158,17 @@ def read_held_out(
     classes: Any,
     sources: ArrayLike | None = None,
     verified_probability: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
 ) -> tuple[HeldOut, NDArray, int]:
     """Validate the arguments of `LabelNoiseModel.fit`; return held-out samples, labels and the number of classes.
 
     Verified samples become clean samples. Labels that are no classes get probability 0.
     """
-    warn_of_order(proba, y_noisy, y_verified, sources, verified_probability)
+    warn_of_order(proba, y_noisy, y_verified, sources, verified_probability, groups)
     n, c = checked_probabilities(proba).shape
     if not n:
         raise ValueError("proba has no rows; pass the probabilities of at least one sample that is not verified.")
-    columns = split_columns(y_noisy, y_verified, "y_noisy", sources, verified_probability)
+    columns = split_columns(y_noisy, y_verified, "y_noisy", sources, verified_probability, groups)
     separate = _separate(proba_clean, y_clean, y_clean_noisy, c)
     if classes is not None:
         classes = check_classes(classes, max(np.size(classes), c))
@@ -227,6 +238,7 @@ def held_out_of(candidate: Candidate, labels: Labels) -> HeldOut:
         rows_of_clean=rows_of_clean,
         sources=labels.by_source,
         drawn=labels.drawn,
+        groups=labels.groups_of,
     )
 
 

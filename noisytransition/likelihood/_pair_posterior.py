@@ -44,6 +44,7 @@ def fit_pair_posterior(
     pairs: tuple[NDArray, NDArray, NDArray],
     counts: NDArray,
     offset: NDArray | float = 0.0,
+    effect: float = 1.0,
 ) -> PairEstimate | None:
     r"""Estimate T from a posterior fitted to verified pairs, if these contradict one T for all samples.
 
@@ -59,17 +60,18 @@ def fit_pair_posterior(
 
     Probabilities are calibrated and out-of-sample. `pairs` are those of the verified samples, with their true and noisy
     labels; `counts` of shape (c, c) include pairs without probabilities. `offset` is the log ratio of the class priors
-    of the pairs and the noisy samples.
+    of the pairs and the noisy samples. The log-likelihood of dependent pairs is divided by their design effect
+    `effect`.
 
     References
     ----------
     Genest, Zidek, "Combining Probability Distributions: A Critique and an Annotated Bibliography", 1986 (logarithmic
     pools). Kass, Raftery, "Bayes Factors", 1995.
     """
-    of_pairs, gain = fit_channel(*pairs, T, offset)
+    of_pairs, gain = fit_channel(*pairs, T, offset, effect)
     proba_pairs, _, y_noisy_pairs = pairs
     labels = range(len(T))
-    evidence = gain - _log_det(of_pairs, [proba_pairs[y_noisy_pairs == j] for j in labels]) / 2
+    evidence = gain - _log_det(of_pairs, [proba_pairs[y_noisy_pairs == j] for j in labels], effect) / 2
     # the pairs also helped to calibrate the probabilities, so this evidence is not fully out-of-sample; the design half
     # of examples/benchmarks/zoo has no false alarm
     if evidence <= EVIDENCE:
@@ -82,7 +84,7 @@ def fit_pair_posterior(
 
 
 def wrong_true_labels(
-    proba: NDArray, y: NDArray, noisy: NDArray, T: NDArray, offset: NDArray | float = 0.0
+    proba: NDArray, y: NDArray, noisy: NDArray, T: NDArray, offset: NDArray | float = 0.0, effect: float = 1.0
 ) -> tuple[float, NDArray[np.float64]]:
     """Log-evidence that some true labels are wrong at random, under one T, and the probability of each to be wrong.
 
@@ -98,14 +100,14 @@ def wrong_true_labels(
 
     best: Any = optimize.minimize_scalar(loss, bounds=(0.0, _LARGEST_SHARE), method="bounded")
     wrong = best.x * (1 - 1 / c) / c  # a random label may be correct
-    evidence = loss(0.0) - best.fun - np.log(max(len(y), 1)) / 2
+    evidence = (loss(0.0) - best.fun) / effect - np.log(max(len(y) / effect, 1)) / 2
     return float(evidence), wrong / ((1 - best.x) * right + best.x / c)
 
 
 def fit_channel(
-    proba: NDArray, y: NDArray, noisy: NDArray, T: NDArray, offset: NDArray | float = 0.0
+    proba: NDArray, y: NDArray, noisy: NDArray, T: NDArray, offset: NDArray | float = 0.0, effect: float = 1.0
 ) -> tuple[LogLinear, float]:
-    """Posterior fitted to the pairs, and the gain in log-posterior over one T."""
+    """Posterior fitted to the pairs, whose log-likelihood is divided by `effect`, and the gain over one T."""
     c = len(T)
     rows = np.arange(len(y))
     start = _channel_of_one_T(T)
@@ -115,11 +117,11 @@ def fit_channel(
         powers = np.exp(x[:2])
         offsets = x[2:].reshape(c, c)
         log_q = special.log_softmax(factors @ powers + offsets[noisy] + offset, axis=1)
-        residual = np.exp(log_q)
+        residual = np.exp(log_q) / effect
         of_offsets = PRECISION * offsets
-        residual[rows, y] -= 1
+        residual[rows, y] -= 1 / effect
         np.add.at(of_offsets, noisy, residual)
-        value = (x[:2] @ x[:2] + PRECISION * (offsets**2).sum()) / 2 - log_q[rows, y].sum()
+        value = (x[:2] @ x[:2] + PRECISION * (offsets**2).sum()) / 2 - log_q[rows, y].sum() / effect
         of_powers = powers * np.einsum("nc,ncp->p", residual, factors) + x[:2]
         return value, np.concatenate([of_powers, of_offsets.ravel()])
 
@@ -137,7 +139,7 @@ def _channel_of_one_T(T: NDArray) -> LogLinear:
 
 # Columns of M share no pairs, so the expected information (with the priors) is an arrow matrix: a block for each column
 # of M, and two rows for the powers.
-def _log_det(posterior: LogLinear, pairs: list[NDArray]) -> float:
+def _log_det(posterior: LogLinear, pairs: list[NDArray], effect: float) -> float:
     """Log-determinant of the information relative to the prior.
 
     The block of a column is a diagonal minus a low-rank product, inverted by Woodbury's identity.
@@ -149,13 +151,16 @@ def _log_det(posterior: LogLinear, pairs: list[NDArray]) -> float:
             continue
         q, slopes = _of_rows(posterior, proba, j)
         mean = np.einsum("nc,ncp->np", q, slopes)
-        cross = np.einsum("nc,ncp->cp", q, slopes) - q.T @ mean  # covariance of the one-hot true label and the slopes
-        diagonal = q.sum(axis=0) + PRECISION
-        root: Any = np.linalg.qr(q, mode="r")  # root.T @ root is q.T @ q
+        variance = np.einsum("nc,ncp,ncr->pr", q, slopes, slopes) - mean.T @ mean
+        cross = (
+            np.einsum("nc,ncp->cp", q, slopes) - q.T @ mean
+        ) / effect  # covariance of the one-hot true label and the slopes
+        diagonal = q.sum(axis=0) / effect + PRECISION
+        root: Any = np.linalg.qr(q, mode="r") / effect**0.5  # root.T @ root is q.T @ q / effect
         inner = np.eye(len(root)) - (root / diagonal) @ root.T
         log_det += np.log(diagonal / PRECISION).sum() + np.linalg.slogdet(inner)[1]
         scaled = cross / diagonal[:, None]
         along = root @ scaled
-        of_powers += np.einsum("nc,ncp,ncr->pr", q, slopes, slopes) - mean.T @ mean
+        of_powers += variance / effect
         of_powers -= cross.T @ scaled + along.T @ np.linalg.solve(inner, along)
     return float(log_det + np.linalg.slogdet(of_powers)[1])

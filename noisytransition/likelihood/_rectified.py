@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..labels._groups import sums_by_group
 from ..transition._estimation import TINY, normalise_rows
 from ._pair_posterior import PRECISION
 from ._uncertainty import TransitionUncertainty
@@ -56,6 +57,7 @@ def rectified(
     noisy_of_pairs: NDArray[np.intp],
     weights: NDArray,
     sizes: NDArray,
+    groups: NDArray | None = None,
 ) -> Rectified:
     r"""Correct T of the posteriors by the residuals of verified pairs.
 
@@ -64,19 +66,20 @@ def rectified(
     at random among those with the same given label, or have the weights of their draw. These shares, times the numbers
     of given labels, are the counts whose rows give a rectified T.
 
-    `sizes` are the numbers of all samples by given label, up to a factor. Posteriors have shape (n, c) for unverified
-    and (m, c) for verified samples.
+    `sizes` are the numbers of all samples by given label, up to a factor. `groups` are those of dependent pairs.
+    Posteriors have shape (n, c) for unverified and (m, c) for verified samples.
 
     References
     ----------
     Angelopoulos, Bates, Fannjiang, Jordan, Zrnic, "Prediction-Powered Inference", Science 2023.
     """
-    m = len(true)
     is_true = np.eye(len(T))[true]
+    m = len(sums_by_group(is_true, groups))
     columns = []
     for j in range(len(T)):
         mine = noisy_of_pairs == j
-        columns.append(_shares(of_noisy[noisy == j], of_pairs[mine], is_true[mine], weights[mine]))
+        of_group = None if groups is None else groups[mine]
+        columns.append(_shares(of_noisy[noisy == j], of_pairs[mine], is_true[mine], weights[mine], of_group))
     shares, of_shares, of_model = np.stack(columns, axis=-1)
     counts = np.maximum(shares * sizes, 0)
     total = counts.sum(axis=1, keepdims=True) + TINY
@@ -90,17 +93,19 @@ def _of_rows(T: NDArray, variance: NDArray, total: NDArray) -> NDArray[np.float6
     return ((1 - 2 * T) * variance + T**2 * variance.sum(axis=1, keepdims=True)) / total**2
 
 
-def _shares(of_noisy: NDArray, of_pairs: NDArray, is_true: NDArray, weights: NDArray) -> NDArray[np.float64]:
+def _shares(
+    of_noisy: NDArray, of_pairs: NDArray, is_true: NDArray, weights: NDArray, groups: NDArray | None
+) -> NDArray[np.float64]:
     """Shares of true classes among the samples with a given label, their variances, and those of a mean posterior."""
     of_all = np.concatenate([of_noisy, of_pairs])
-    m = len(of_pairs)
+    m = len(sums_by_group(is_true, groups))
     mean = of_all.mean(axis=0) if len(of_all) else np.zeros(of_all.shape[1])
     if not m:
         return np.stack([mean, mean * (1 - mean), mean * (1 - mean)])
     w = (weights / weights.sum())[:, None]
     residual = is_true - of_pairs
     spread = of_pairs * (1 - of_pairs)
-    variance = (w**2 * residual**2).sum(axis=0)
+    variance = (sums_by_group(w * residual, groups) ** 2).sum(axis=0)
     beyond = np.maximum((w**2 * spread).sum(axis=0) - variance, 0)
     variance += beyond * PSEUDO_SAMPLES / (m + PSEUDO_SAMPLES) + of_all.var(axis=0) / len(of_all)
     # an error of an offset of the logits shifts all posteriors

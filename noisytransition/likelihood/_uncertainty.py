@@ -136,12 +136,23 @@ def transition_uncertainty(
 
 
 def error_bars(
-    proba: NDArray, y: NDArray, T: NDArray, proba_meta: NDArray | None, counts: NDArray
+    proba: NDArray,
+    y: NDArray,
+    T: NDArray,
+    proba_meta: NDArray | None,
+    counts: NDArray,
+    design_effects: tuple[float, float, float] = (1.0, 1.0, 1.0),
 ) -> TransitionUncertainty:
-    """Error bars of `transition_uncertainty`, from valid arguments."""
-    slope, of_T, of_both, of_map = _information(proba, y, T, counts)
+    """Error bars of `transition_uncertainty`, from valid arguments.
+
+    The information in noisy samples, clean samples and counts is divided by their design effects.
+    """
+    of_noisy, of_clean, of_counts = design_effects
+    found = _information(proba, y, T, counts * (of_noisy / of_counts))
+    slope, of_T, of_both, of_map = (of / of_noisy for of in found)
+    of_T += _PRIOR_PRECISION * np.eye(len(of_T))
     if proba_meta is not None:
-        of_map += _clean_information(proba_meta) + np.diag(map_prior(proba))
+        of_map += _clean_information(proba_meta) / of_clean + np.diag(map_prior(proba))
         of_T -= of_both.T @ np.linalg.solve(of_map, of_both)
     return _cut_at_zero(T, slope, of_T)
 
@@ -165,6 +176,7 @@ def leave_one_out(
     """
     c = len(T)
     _, of_T, of_both, of_map = _information(proba, y, T, counts)
+    of_T += _PRIOR_PRECISION * np.eye(len(of_T))
     of_map += np.diag(map_prior(proba)) - of_both @ np.linalg.solve(of_T, of_both.T)
     of_map += _clean_information(of_clean, weights)
     covariance = np.linalg.pinv(of_map, hermitian=True)
@@ -277,7 +289,6 @@ def _information(proba: NDArray, y: NDArray, T: NDArray, counts: NDArray) -> tup
             of_both[:, j] += scores[mine].T @ of_row[mine]
     by_free = _derivative(T)
     information = (by_free @ sparse.block_diag(of_T, format="csr") @ by_free.T).toarray()
-    information += _PRIOR_PRECISION * np.eye(len(information))
     return by_free @ slope.ravel(), information, (by_free @ of_both.reshape(n_map, -1).T).T, of_map
 
 

@@ -15,7 +15,7 @@ from ..base._classifier import NoisyLabelClassifier
 from ..base._noise_model_mixin import NoiseModelMixin
 from ..data._read import DRAWS
 from ..fitting._checks import CONSTRAINTS, NUMBER
-from ..fitting._cross_fitting import check_folds, cross_fit, predict_from_clean, train_on_both
+from ..fitting._cross_fitting import check_folds, cross_fit, groups_of, predict_from_clean, train_on_both
 from ..fitting._parameters import Module
 from ..fitting._run import Run
 from ..fitting._starts import classes_without_clean_rows, start_of_transition
@@ -252,7 +252,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     # ---- checks
     def _check_data(self, run: Run) -> None:
         check_prior(self.transition_prior, len(run.classes), "transition_prior")
-        check_folds(self.cv, run.noisy, run.clean)
+        check_folds(self.cv, len(run.noisy), run.n_clean, groups_of(run))
         if self.meta_sampling == "random":
             return
         if own := sorted(name for name in DRAWS if name in self._net_params):

@@ -17,11 +17,11 @@ from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples, check_is_fitted, has_fit_parameter
 
-from ..base._classifier import NoisyLabelClassifier
+from ..base._classifier import REQUESTED, NoisyLabelClassifier
 from ..base._noise_model_mixin import NoiseModelMixin
 from ..data._read import separate_samples
 from ..fitting._checks import CONSTRAINTS
-from ..fitting._cross_fitting import check_folds, fold_of_rows
+from ..fitting._cross_fitting import check_folds, fold_of_samples
 from ..labels._pandas import in_class_order, warn_of_order
 from ..labels._read import Labels, SeparateLabels, labels_of_fit
 from ..likelihood._calibration import Calibration
@@ -114,7 +114,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
 
     calibration_: Calibration | None
 
-    __metadata_request__fit = dict.fromkeys(("y_verified", "meta", "X_meta", "y_meta", "y_meta_noisy", "sources"), True)
+    __metadata_request__fit = REQUESTED
     __metadata_request__score = {"y_verified": True}  # noqa: RUF012
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS | {
@@ -157,6 +157,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         y_meta_noisy: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         sources: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
     ) -> Self:
         """Train on noisy labels, using verified samples of X or separate clean samples.
 
@@ -166,9 +167,9 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
             Any input that the estimator accepts.
         y : array-like of shape (n_samples,), or data frame
             Noisy labels; as a data frame, one column of labels for each source, and a column "verified".
-        y_verified, meta, X_meta, y_meta, y_meta_noisy, sources
-            True labels of verified samples, separate clean samples, and the source of each label, as in
-            `EMTransitionClassifier.fit`.
+        y_verified, meta, X_meta, y_meta, y_meta_noisy, sources, groups
+            True labels of verified samples, separate clean samples, the source of each label, and groups of samples
+            that are not independent, as in `EMTransitionClassifier.fit`.
         sample_weight : array-like of shape (n_samples,), optional
             Sample weights; the estimator must accept them. The estimate of T does not use them.
 
@@ -187,21 +188,23 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
             name = type(self.estimator).__name__
             raise ValueError(f"{name} has no predict_proba. Wrap it, for example in CalibratedClassifierCV.")
         X_meta, y_meta = separate_samples(meta, X_meta, y_meta, y_meta_noisy)
-        rows = self._read(X, y, y_verified, (X_meta, y_meta, y_meta_noisy), sample_weight, sources)
+        rows = self._read(X, y, y_verified, (X_meta, y_meta, y_meta_noisy), sample_weight, sources, groups)
         self._train(rows)
         warn_of_reasons(self.diagnostics_, stacklevel=3)
         return self
 
-    def _read(self, X: Any, y: Any, y_verified: Any, separate: Any, sample_weight: Any, sources: Any) -> _Rows:
+    def _read(
+        self, X: Any, y: Any, y_verified: Any, separate: Any, sample_weight: Any, sources: Any, groups: Any
+    ) -> _Rows:
         """Validate all inputs except X, which the estimator validates."""
-        warn_of_order(X, y, y_verified, sample_weight, sources)
+        warn_of_order(X, y, y_verified, sample_weight, sources, groups)
         X_meta, *labels_meta = separate
         beside = None if X_meta is None else SeparateLabels(_num_samples(X_meta), *labels_meta)
-        labels = labels_of_fit(_num_samples(X), y, y_verified, beside, sources, sample_weight)
+        labels = labels_of_fit(_num_samples(X), y, y_verified, beside, sources, sample_weight, groups)
         check_prior(self.transition_prior, len(labels.classes), "transition_prior")
         if labels.weights is not None and _weight_name(self.estimator) is None:
             raise ValueError(f"{type(self.estimator).__name__} does not accept sample_weight. Call fit without it.")
-        check_folds(self.cv, labels.noisy, labels.clean)
+        check_folds(self.cv, len(labels.noisy), len(labels.clean), labels.groups_of)
         order = np.concatenate([np.flatnonzero(labels.is_noisy), np.flatnonzero(labels.is_clean)])
         weight = np.ones(len(order))
         if labels.weights is not None:
@@ -211,8 +214,8 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
     def _train(self, rows: _Rows) -> None:
         """Run the steps of `fit`, and set the fitted attributes."""
         labels = rows.labels
-        random = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
-        folds = np.concatenate([fold_of_rows(of, self.cv, random) for of in (labels.noisy, labels.clean)])
+        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        folds = np.concatenate(fold_of_samples(labels.noisy, labels.clean, labels.groups_of, self.cv, seed))
         given = np.concatenate([labels.noisy, labels.noisy_of_clean]), rows.weight
         predicted = self._predicted(rows, folds, [given] * self.cv)
         if not len(labels.clean):  # no calibration to the true label

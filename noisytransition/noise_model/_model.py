@@ -148,6 +148,7 @@ class LabelNoiseModel:
         classes: ArrayLike | None = None,
         sources: ArrayLike | None = None,
         verified_probability: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
     ) -> Self:
         """Estimate T and its error bars, and check for reasons not to trust T.
 
@@ -174,6 +175,10 @@ class LabelNoiseModel:
         verified_probability : array-like of shape (n,), optional
             Probability with which each verified sample was drawn, relative to a draw at random: ``probability`` of
             `suggest_rows`. Missing or 1: drawn at random. Values of other samples are ignored.
+        groups : array-like of shape (n,), or a column "group" of y_noisy, optional
+            Group of each sample, such as a patient or document, if samples of a group are not independent. Their
+            probabilities must be by a classifier that has seen no sample of the group, e.g. with
+            ``cross_val_predict(cv=GroupKFold())``. Error bars and intervals then count groups (:doc:`/groups`).
 
         Returns
         -------
@@ -184,7 +189,16 @@ class LabelNoiseModel:
         if self.proba_of not in (None, "true", "noisy"):
             raise ValueError(f"proba_of={self.proba_of!r}; pass 'true' or 'noisy', or None with verified samples.")
         held_out, labels, c = read_held_out(
-            proba, y_noisy, y_verified, proba_clean, y_clean, y_clean_noisy, classes, sources, verified_probability
+            proba,
+            y_noisy,
+            y_verified,
+            proba_clean,
+            y_clean,
+            y_clean_noisy,
+            classes,
+            sources,
+            verified_probability,
+            groups,
         )
         check_prior(self.prior, c)
         if not len(held_out.clean) and self.proba_of is None:

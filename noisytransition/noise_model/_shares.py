@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..labels._encode import shortened
+from ..labels._groups import sums_by_group
 from ..likelihood._fit import fit_noise, folds_of
 from ..likelihood._rectified import PSEUDO_SAMPLES
 from ..likelihood._shrinkage import with_other_labels
@@ -61,6 +62,7 @@ def prediction_powered(
     true: NDArray,
     strata: Sequence[tuple[NDArray, NDArray]] = (),
     weights: NDArray | None = None,
+    groups: tuple[NDArray, NDArray] | None = None,
 ) -> Estimate:
     """Estimate the mean of a population from predictions of all samples and a verified random subset.
 
@@ -70,12 +72,13 @@ def prediction_powered(
     `predicted` of shape (n, k) has predictions f of k quantities, such as class probabilities, for samples that are not
     verified; `of_verified` and `true` of shape (m, k) have out-of-fold predictions and true values of verified samples.
     These are drawn from `strata`, pairs of masks of shapes (n,) and (m,), by default one; or with probabilities whose
-    inverses are `weights` of shape (m,), up to a factor. See Angelopoulos et al., "Prediction-Powered Inference",
-    2023; Angelopoulos, Duchi, Zrnic, "PPI++", 2023 (lambda); Zrnic, Candès, "Active Statistical Inference", 2024
-    (weights).
+    inverses are `weights` of shape (m,), up to a factor. `groups` of shapes (n,) and (m,) are those of dependent
+    samples, which are drawn group by group; then there is one stratum. See Angelopoulos et al., "Prediction-Powered
+    Inference", 2023; Angelopoulos, Duchi, Zrnic, "PPI++", 2023 (lambda); Zrnic, Candès, "Active Statistical Inference",
+    2024 (weights).
     """
-    m = len(true)
-    parts = _stratified(predicted, of_verified, true, strata, weights)
+    parts = _stratified(predicted, of_verified, true, strata, weights, groups)
+    m = sum(part.n_drawn for part in parts)
     found = _powered_mean(parts)
     share = np.clip(found.mean, 0, 1)
     expected = found.between + sum(part.share**2 * part.expected_variance() for part in parts)
@@ -84,11 +87,13 @@ def prediction_powered(
     varies = ~(found.alone < _NO_VARIANCE)
     gain = np.divide(found.alone, variance, out=np.ones_like(share), where=varies & (variance > 0))
     base: Any = m
-    if len(parts) > 1 or np.ptp(parts[0].weights):  # number of random samples with the same variance
+    if (
+        len(parts) > 1 or np.ptp(parts[0].weights) or groups is not None
+    ):  # number of random samples with the same variance
         at_random = np.clip(share * (1 - share), 1 / (m + 2), None)
         kish = 1 / sum(part.share**2 * (part.weights**2).sum() / part.weights.sum() ** 2 for part in parts)
         base = np.where(varies, at_random / np.where(varies, found.alone, 1), kish)
-    return Estimate(share, np.minimum(base * np.maximum(gain, 1), len(predicted) + m))
+    return Estimate(share, np.minimum(base * np.maximum(gain, 1), len(predicted) + len(true)))
 
 
 class _Stratum(NamedTuple):
@@ -99,11 +104,19 @@ class _Stratum(NamedTuple):
     of_verified: NDArray
     true: NDArray
     weights: NDArray
+    groups: NDArray | None  # of dependent verified samples
+    groups_of_all: NDArray | None
+
+    @property
+    def n_drawn(self) -> int:
+        """Number of groups of verified samples, or of verified samples."""
+        return len(sums_by_group(self.true, self.groups))
 
     def variance(self, power: NDArray | float) -> NDArray[np.float64]:
         """Variance of the prediction-powered mean of the stratum, with ``lambda = power``."""
         corrections = self.true - power * self.of_verified
-        return power**2 * _variance_of_mean(self.predicted) + _variance_of_mean(corrections, self.weights)
+        of_all = _variance_of_mean(self.predicted, groups=self.groups_of_all)
+        return power**2 * of_all + _variance_of_mean(corrections, self.weights, self.groups)
 
     def mean(self, power: NDArray) -> NDArray[np.float64]:
         """Prediction-powered mean of the stratum, with ``lambda = power``."""
@@ -113,7 +126,9 @@ class _Stratum(NamedTuple):
     def expected_variance(self) -> NDArray[np.float64]:
         """Variance with lambda = 1 if the predictions are the true probabilities."""
         f = self.of_verified
-        return _variance_of_mean(self.predicted) + (self.weights / self.weights.sum()) ** 2 @ (f * (1 - f))
+        return _variance_of_mean(self.predicted, groups=self.groups_of_all) + (
+            self.weights / self.weights.sum()
+        ) ** 2 @ (f * (1 - f))
 
 
 class _PoweredMean(NamedTuple):
@@ -146,15 +161,23 @@ def _powered_mean(parts: list[_Stratum]) -> _PoweredMean:
 
 
 def _stratified(
-    predicted: NDArray, of_verified: NDArray, true: NDArray, strata: Sequence = (), weights: NDArray | None = None
+    predicted: NDArray,
+    of_verified: NDArray,
+    true: NDArray,
+    strata: Sequence = (),
+    weights: NDArray | None = None,
+    groups: tuple[NDArray, NDArray] | None = None,
 ) -> list[_Stratum]:
     """Split the population into its strata, by default one."""
     strata = strata or [(np.ones(len(predicted), dtype=bool), np.ones(len(true), dtype=bool))]
     weights = np.ones(len(true)) if weights is None else weights
+    of_true = None if groups is None else groups[1]
+    of_both = None if groups is None else np.concatenate(groups)
     parts = []
     for of, k in strata:
         of_all = np.concatenate([predicted[of], of_verified[k]])
-        parts.append(_Stratum(len(of_all) / (len(predicted) + len(true)), of_all, of_verified[k], true[k], weights[k]))
+        share = len(of_all) / (len(predicted) + len(true))
+        parts.append(_Stratum(share, of_all, of_verified[k], true[k], weights[k], of_true, of_both))
     return parts
 
 
@@ -163,11 +186,15 @@ def _student(df: float) -> float:
     return max(df, _LEAST_DF) / (max(df, _LEAST_DF) - 2)
 
 
-def _variance_of_mean(values: NDArray, weights: NDArray | None = None) -> NDArray[np.float64]:
-    """Estimate the variance of a mean, or of a weighted mean by linearisation (Hájek)."""
-    n = len(values)
-    shares = np.full(n, 1 / n) if weights is None else weights / weights.sum()
-    return ((shares[:, None] * (values - shares @ values)) ** 2).sum(axis=0) * n / max(n - 1, 1)
+def _variance_of_mean(
+    values: NDArray, weights: NDArray | None = None, groups: NDArray | None = None
+) -> NDArray[np.float64]:
+    """Estimate the variance of a mean, or of a weighted mean by linearisation (Hájek), of independent groups."""
+    shares = np.full(len(values), 1 / len(values)) if weights is None else weights / weights.sum()
+    errors = shares[:, None] * (values - shares @ values)
+    errors = sums_by_group(errors, groups)
+    n = len(errors)
+    return (errors**2).sum(axis=0) * n / max(n - 1, 1)
 
 
 def strata_of_labels(noisy: NDArray[np.intp], of_verified: NDArray[np.intp], n_labels: int) -> list:
@@ -289,7 +316,8 @@ class Population:
 
         of_verified = errors(given_labels[1], scores[1])[known]
         true = errors(self.truth, scores[1])[known]
-        return _powered_mean(_stratified(errors(given_labels[0], scores[0]), of_verified, true, *self._strata(known)))
+        predicted = errors(given_labels[0], scores[0])
+        return _powered_mean(_stratified(predicted, of_verified, true, *self._strata(known), self._groups(known)))
 
     @cached_property
     def _own(self) -> tuple[list[NDArray], list[NDArray]]:
@@ -314,7 +342,8 @@ class Population:
         T = np.vstack([self.model.transition_matrix_, np.eye(self.d)[self.c :]])
         prior = with_other_labels(self.model.prior, self.c, self.d)
         # random folds: with fixed class shares, a class that is more frequent in a fold would be predicted too seldom
-        folds = list(folds_of(np.random.default_rng(0).permutation(len(of.clean)), _FOLDS))
+        order = np.random.default_rng(0).permutation(len(of.clean))
+        folds = list(folds_of(order, _FOLDS, None if of.groups is None else of.groups[1]))
         for out in folds:
             fit = fit_noise(of.without(out), T, prior, stratified=False)
             for k, group in enumerate(groups):
@@ -329,8 +358,15 @@ class Population:
         """Strata of the given labels if verified samples can have been drawn by these; or weights of the draw."""
         if self.of.drawn is not None:
             return (), 1 / self.of.drawn[known]
+        if self.of.groups is not None:  # drawn group by group
+            return (), self.of.weights_of_clean(np.zeros(self.d))[known]
         given = self.of.noisy_of_clean[known]
         return strata_of_labels(self.of.noisy, given, self.d) if (given >= 0).all() else (), None
 
     def _powered(self, predicted: NDArray, verified: NDArray, true: NDArray, known: NDArray) -> Estimate:
-        return prediction_powered(predicted, verified[known], true[known], *self._strata(known))
+        return prediction_powered(predicted, verified[known], true[known], *self._strata(known), self._groups(known))
+
+    def _groups(self, known: NDArray) -> tuple[NDArray, NDArray] | None:
+        """Groups of noisy and of verified samples; None if samples are independent."""
+        of = self.of.groups
+        return None if of is None else (of[0], of[1][known])

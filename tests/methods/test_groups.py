@@ -1,0 +1,199 @@
+"""Groups of samples that are not independent, in all estimators that cross-fit, and in folds of verified samples."""
+
+import functools
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GroupKFold, cross_val_predict, cross_val_score
+
+from noisytransition import (
+    EMTransitionClassifier,
+    GLCClassifier,
+    LabelNoiseModel,
+    TransitionClassifierCV,
+    TrustedKFold,
+    flip_labels,
+)
+from noisytransition.fitting._cross_fitting import fold_of_rows, fold_of_samples
+
+T = np.array([[0.8, 0.2], [0.3, 0.7]])
+
+
+@functools.cache
+def patients(seed=0, n=120, size=10, n_verified=30):
+    """Near-copies of patients with one noisy label each, the patient, and true labels of some patients."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(2, size=n)
+    centres = rng.normal(size=(n, 8)) + 1.6 * y[:, None] * (np.arange(8) < 2)
+    patient = np.repeat(np.arange(n), size)
+    X = (centres[patient] + 0.1 * rng.normal(size=(n * size, 8))).astype(np.float32)
+    noisy = flip_labels(y, T, random_state=rng)[patient]
+    verified = np.where(np.isin(patient, rng.choice(n, n_verified, replace=False)), y[patient], -1)
+    return X, y[patient], noisy, patient, verified
+
+
+@functools.cache
+def probabilities():
+    X, _, noisy, patient, _ = patients()
+    clf = LogisticRegression(C=0.1)
+    return cross_val_predict(clf, X, noisy, cv=GroupKFold(3), groups=patient, method="predict_proba")
+
+
+def small_em(**params):
+    return EMTransitionClassifier("linear", max_epochs=3, random_state=0, **params)
+
+
+# ---------------------------------------------------------------------------- folds
+@given(st.integers(0, 1000), st.sampled_from([2, 3, None]))
+def test_a_group_is_in_one_fold(seed, cv):
+    rng = np.random.default_rng(seed)
+    noisy, clean = rng.integers(3, size=40), rng.integers(3, size=15)
+    groups = rng.integers(12, size=40), rng.integers(12, size=15)
+    folds = np.concatenate(fold_of_samples(noisy, clean, groups, cv, seed))
+    of = np.concatenate(groups)
+    assert all(len(set(folds[of == group])) == 1 for group in of)
+    assert set(folds) <= set(range(cv or 3))
+
+
+@given(st.integers(0, 1000), st.sampled_from([2, 3, None]))
+def test_groups_of_one_sample_have_the_folds_of_independent_samples(seed, cv):
+    rng = np.random.default_rng(seed)
+    noisy, clean = rng.integers(3, size=20), rng.integers(3, size=10)
+    numbers = rng.permutation(30)
+    found = fold_of_samples(noisy, clean, (numbers[:20], numbers[20:]), cv, seed)
+    for one, other in zip(found, fold_of_samples(noisy, clean, None, cv, seed), strict=True):
+        np.testing.assert_array_equal(one, other)
+    random = np.random.default_rng(seed)
+    np.testing.assert_array_equal(found[0], fold_of_rows(noisy, cv or 3, random))
+
+
+class Watched(ClassifierMixin, BaseEstimator):
+    """Logistic regression that has never seen the group, in the first column, of a sample that it predicts."""
+
+    def fit(self, X, y):
+        self.groups_ = set(X[:, 0])
+        self.clf_ = LogisticRegression().fit(X[:, 1:], y)
+        self.classes_ = self.clf_.classes_
+        return self
+
+    def predict_proba(self, X):
+        self.is_new_ = not self.groups_ & set(X[:, 0])
+        found = self.clf_.predict_proba(X[:, 1:])
+        return found if self.is_new_ else np.full_like(found, np.nan)
+
+
+def test_a_clone_has_seen_no_sample_of_a_group_that_it_predicts():
+    X, _, noisy, patient, verified = patients()
+    predicted = np.column_stack([patient, X])
+    clf = TransitionClassifierCV(Watched(), random_state=0)
+    with pytest.raises(ValueError, match="NaN"):
+        clf.fit(predicted, noisy, y_verified=verified)
+    rows = clf._read(predicted, noisy, verified, (None, None, None), None, None, patient)
+    folds = np.concatenate(fold_of_samples(rows.labels.noisy, rows.labels.clean, rows.labels.groups_of, 3, 0))
+    given = np.concatenate([rows.labels.noisy, rows.labels.noisy_of_clean]), rows.weight
+    assert np.isfinite(clf._predicted(rows, folds, [given] * 3).candidates[0].proba).all()
+
+
+# ---------------------------------------------------------------------------- the same numbers
+@pytest.mark.parametrize("make", [LabelNoiseModel, small_em, lambda: TransitionClassifierCV(LogisticRegression())])
+def test_groups_of_one_sample_change_nothing(make):
+    X, _, noisy, _patient, verified = patients()
+    of = slice(None, None, 5)
+    X = probabilities() if make is LabelNoiseModel else X
+    found = []
+    for groups in (None, np.arange(len(noisy))[of][::-1]):
+        np.random.seed(0)  # noqa: NPY002
+        fitted = make().fit(X[of], noisy[of], y_verified=verified[of], groups=groups)
+        model = getattr(fitted, "noise_model_", fitted)
+        found.append((model.transition_matrix_, model.transition_std_, model.class_shares(), model.accuracy_interval()))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6)
+
+
+def test_copies_of_samples_add_no_certainty():
+    """With copies of each sample as a group, error bars of T and intervals are those of the samples."""
+    _X, _, noisy, _patient, verified = patients()
+    of = slice(None, None, 10)  # a sample of each patient
+    one = LabelNoiseModel(prior=None).fit(probabilities()[of], noisy[of], y_verified=verified[of])
+    copies = np.repeat(np.arange(len(noisy))[of], 6)
+    six = LabelNoiseModel(prior=None).fit(
+        probabilities()[copies], noisy[copies], y_verified=verified[copies], groups=copies
+    )
+    np.testing.assert_allclose(six.transition_matrix_, one.transition_matrix_, atol=0.02)
+    np.testing.assert_allclose(six.transition_std_, one.transition_std_, rtol=0.1)
+    for interval in ("class_shares", "accuracy_interval"):
+        np.testing.assert_allclose(getattr(six, interval)(), getattr(one, interval)(), atol=0.02)
+    without = LabelNoiseModel(prior=None).fit(probabilities()[copies], noisy[copies], y_verified=verified[copies])
+    for fewer, more in zip(*(np.diff(model.accuracy_interval()[1:]) for model in (without, six)), strict=True):
+        assert fewer < 0.6 * more
+
+
+@pytest.mark.parametrize("clf", [small_em(), small_em(cv=None), TransitionClassifierCV(LogisticRegression())])
+def test_intervals_contain_the_truth_of_patients(clf):
+    X, y, noisy, patient, verified = patients()
+    right = (noisy == y).mean()
+    labels = pd.DataFrame({"label": noisy, "verified": np.where(verified >= 0, verified, np.nan), "group": patient})
+    model = clf.fit(X, labels).noise_model_
+    _, lower, upper = model.accuracy_interval(of="labels")
+    assert lower < right < upper
+    assert upper - lower > 0.1  # 30 patients, not 300 samples
+    low, high = model.transition_interval(0.99)
+    assert ((low < T) & (high > T)).all()
+    share = model.class_shares().loc[1]
+    assert share.lower < y.mean() < share.upper
+
+
+# ---------------------------------------------------------------------------- folds of verified samples
+def test_no_sample_of_a_group_is_in_both_sets_of_a_fold():
+    X, _, noisy, patient, verified = patients()
+    verified = np.where(np.arange(len(verified)) % 2, verified, -1)  # half of the samples of a patient
+    table = pd.DataFrame({"label": noisy, "verified": np.where(verified >= 0, verified, np.nan), "group": patient})
+    by_argument = TrustedKFold(3).split(X, noisy, patient, y_verified=verified)
+    tested = []
+    for (train, test), (same_train, same_test) in zip(TrustedKFold(3).split(X, table), by_argument, strict=True):
+        assert not set(patient[train]) & set(patient[test])
+        assert set(patient[train]) | set(patient[test]) == set(patient)
+        np.testing.assert_array_equal(train, same_train)
+        np.testing.assert_array_equal(test, same_test)
+        tested += test.tolist()
+    assert sorted(tested) == np.flatnonzero(verified >= 0).tolist()
+
+
+def test_scores_of_new_patients_are_lower_than_of_known_ones():
+    X, _, noisy, patient, verified = patients()
+    table = pd.DataFrame({"label": noisy, "verified": np.where(verified >= 0, verified, np.nan)})
+    clf = TransitionClassifierCV(LogisticRegression(), random_state=0)
+    folds = TrustedKFold(3, shuffle=True, random_state=0)
+    known = cross_val_score(clf, X, table, cv=folds).mean()
+    new = cross_val_score(clf, X, table.assign(group=patient), cv=folds).mean()
+    assert new < known
+
+
+# ---------------------------------------------------------------------------- errors, and methods without folds
+@pytest.mark.parametrize(
+    "fit",
+    [
+        lambda groups: small_em().fit(*patients()[:3:2], y_verified=patients()[4], groups=groups),
+        lambda groups: TransitionClassifierCV(LogisticRegression()).fit(
+            *patients()[:3:2], y_verified=patients()[4], groups=groups
+        ),
+        lambda groups: list(TrustedKFold(3).split(patients()[0], patients()[2], groups, y_verified=patients()[4])),
+    ],
+)
+def test_fewer_groups_than_folds_are_an_error(fit):
+    with pytest.raises(ValueError, match="groups"):
+        fit(np.zeros(1200))
+    with pytest.raises(ValueError, match="groups"):
+        fit(np.arange(1200) % 2)
+
+
+def test_methods_without_folds_ignore_groups():
+    X, _, noisy, patient, verified = patients()
+    clf = GLCClassifier("linear", max_epochs=1, random_state=0)
+    one = clf.fit(X, noisy, y_verified=verified).predict_proba(X)
+    np.testing.assert_array_equal(clf.fit(X, noisy, y_verified=verified, groups=patient).predict_proba(X), one)
