@@ -206,8 +206,9 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             Noisy labels of the samples in `meta` or `X_meta`; missing if unknown.
         sample_weight : array-like of shape (n_samples,), optional
             Sample weights in each training on noisy samples: batches are drawn in proportion to the weights. Samples of
-            weight 0 are omitted; weights of verified samples are ignored. Weights must not depend on the noisy label
-            given the true label. Estimates of T from posteriors do not use them.
+            weight 0 are omitted, unless they are verified; training ignores weights of verified samples. Weights must
+            not depend on the noisy label given the true label. Class shares, accuracies and the correction of T by
+            verified pairs are those of the weighted population, in which verified samples have their weights, too.
         sources : array-like of shape (n_samples,), optional
             Source of each label in y, if each sample has the label of one of several sources. Only for
             `EMTransitionClassifier`.

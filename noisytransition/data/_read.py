@@ -42,8 +42,8 @@ class FitData(NamedTuple):
     """Classes, noisy and clean samples with class indices as labels, and labels by source if there are several.
 
     Noisy samples have a weight above 0. With groups, both have the column ``group``. Clean samples have
-    ``noisy_label`` (-1 if unknown), ``drawn`` (probabilities of their draw), and ``sample_weight`` by their draw (with
-    `by_label`), if these are known.
+    ``design_weight``, ``noisy_label`` (-1 if unknown), ``drawn`` (probabilities of their draw), and ``sample_weight``
+    by their draw (with `by_label`), if these are known.
     """
 
     classes: NDArray
@@ -100,14 +100,15 @@ def _with_labels(rows: Rows, beside: Rows | None, labels: Labels, *, by_label: b
     in_X, of_clean = labels.positions
     noisy = rows if len(in_X) == len(rows) else rows.take(in_X)
     groups = labels.groups_of or (None, None)
-    noisy = noisy.with_columns(label=labels.noisy, sample_weight=labels.weights, group=groups[0])
+    weights = labels.weights_of or (None, None)
+    noisy = noisy.with_columns(label=labels.noisy, sample_weight=weights[0], group=groups[0])
     clean = rows.take(of_clean) if beside is None else beside
     weight: Any = None if labels.weights is None else 1.0  # the mean weight of the noisy samples
     if by_label and len(clean) and np.ptp(of_draw := labels.weights_of_draw()):
         weight = of_draw
     pairs = labels.noisy_of_clean if (labels.noisy_of_clean >= 0).any() else None
     clean = clean.with_columns(label=labels.clean, noisy_label=pairs, drawn=labels.drawn, sample_weight=weight)
-    clean = clean.with_columns(group=groups[1])
+    clean = clean.with_columns(group=groups[1], design_weight=weights[1])
     return FitData(labels.classes, noisy, clean, labels.by_source)
 
 

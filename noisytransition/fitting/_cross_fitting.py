@@ -168,7 +168,8 @@ def _held_out(run: Run, noisy: list[NDArray], clean: list[NDArray], epochs: list
         rows_of_clean=np.full(len(kept_clean), -1) if run.clean.index is None else run.clean.index[kept_clean],
         sources=run.sources,
         drawn=run.clean.take(kept_clean).columns.get("drawn"),
-        groups=None if (of := groups_of(run)) is None else (of[0][kept_noisy], of[1][kept_clean]),
+        groups=_both(run, "group", "group", kept_noisy, kept_clean),
+        weights=_both(run, "sample_weight", "design_weight", kept_noisy, kept_clean),
     )
 
 
@@ -181,7 +182,14 @@ def _draw_folds(run: Run, cv: int | None) -> tuple[list[NDArray[np.intp]], list[
 
 def groups_of(run: Run) -> tuple[NDArray[np.intp], NDArray[np.intp]] | None:
     """Groups of the noisy and of the clean samples; None if samples are independent."""
-    return (run.noisy.columns["group"], run.clean.columns["group"]) if "group" in run.noisy.columns else None
+    return _both(run, "group", "group", slice(None), slice(None))
+
+
+def _both(run: Run, of_noisy: str, of_clean: str, noisy: Any, clean: Any) -> tuple[NDArray, NDArray] | None:
+    """A column of noisy samples and one of clean samples, at these positions; None without them."""
+    if of_noisy not in run.noisy.columns:
+        return None
+    return run.noisy.columns[of_noisy][noisy], run.clean.columns[of_clean][clean]
 
 
 def fold_of_samples(

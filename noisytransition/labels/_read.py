@@ -47,7 +47,7 @@ class Labels:
     drawn: NDArray[np.float64] | None  # probabilities of clean samples, relative to a draw at random
     by_source: SourceLabels | None  # of the samples of X
     groups: NDArray[np.intp] | None = None
-    weights: NDArray[np.float64] | None = None  # of noisy samples, with mean 1
+    weights: NDArray[np.float64] | None = None  # of all samples, with mean 1 of noisy ones
 
     def __post_init__(self) -> None:
         self.is_clean: NDArray[np.bool_] = self.true >= 0
@@ -63,6 +63,11 @@ class Labels:
     def groups_of(self) -> tuple[NDArray[np.intp], NDArray[np.intp]] | None:
         """Groups of the noisy and of the clean samples."""
         return None if self.groups is None else (self.groups[self.is_noisy], self.groups[self.is_clean])
+
+    @property
+    def weights_of(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+        """Weights of the noisy and of the clean samples."""
+        return None if self.weights is None else (self.weights[self.is_noisy], self.weights[self.is_clean])
 
     def names(self, codes: NDArray[np.intp]) -> set[Any]:
         """Distinct labels with these codes."""
@@ -134,6 +139,28 @@ def read_labels(
     )
 
 
+def read_weighted_labels(
+    columns: GivenLabels,
+    n: int,
+    separate: SeparateLabels | None,
+    sample_weight: ArrayLike | None,
+    classes: NDArray | None = None,
+) -> Labels:
+    """Read labels with the weights of the n samples of X; separate clean samples have the mean weight."""
+    if sample_weight is None:
+        return read_labels(columns, n, separate, classes=classes)
+    from sklearn.utils.validation import _check_sample_weight
+
+    weights = _check_sample_weight(sample_weight, np.empty((n, 1)), dtype=np.float64, ensure_non_negative=True)
+    labels = read_labels(columns, n, separate, classes=classes, ignored=weights == 0)
+    weights = np.append(weights, np.ones(len(labels.true) - n))
+    if labels.is_noisy.any():
+        largest = weights[labels.is_noisy].max()
+        weights[:n] /= largest  # equal weights become exactly 1
+        weights[:n] /= weights[labels.is_noisy].mean()
+    return replace(labels, weights=weights)
+
+
 # ---------------------------------------------------------------------------- labels of a fit
 def labels_of_fit(
     n: int,
@@ -146,17 +173,13 @@ def labels_of_fit(
 ) -> Labels:
     """Read the labels and weights of `fit` of a classifier, for n samples of X."""
     from sklearn.utils.multiclass import check_classification_targets
-    from sklearn.utils.validation import _check_sample_weight
 
     columns = split_columns(y, y_verified, sources=sources, groups=groups)
     if columns.given is None:  # ends with the words that scikit-learn's tests match
         raise ValueError(f"{columns.name} is None. Pass labels (requires y to be passed, but the target y is None).")
     if columns.verified is not None and separate is not None:
         raise ValueError("clean data was given 2 times, as verified samples of X and as meta. Pass one of them.")
-    weights = None
-    if sample_weight is not None:
-        weights = _check_sample_weight(sample_weight, np.empty((n, 1)), dtype=np.float64, ensure_non_negative=True)
-    labels = read_labels(columns, n, separate, ignored=None if weights is None else weights == 0)
+    labels = read_weighted_labels(columns, n, separate, sample_weight)
     if columns.verified is not None and not len(labels.clean):
         raise ValueError(
             f"no sample is verified: y_verified, or the column {VERIFIED!r}, has no label. Enter true labels; in "
@@ -168,11 +191,7 @@ def labels_of_fit(
         check_classification_targets(labels.classes)
     check_labels_of_fit(labels, columns.name, stacklevel=5)
     _check_classes(labels, stacklevel=5)
-    if weights is None:
-        return labels
-    weights = weights[labels.is_noisy[:n]]
-    weights /= weights.max()  # equal weights become exactly 1
-    return replace(labels, weights=weights / weights.mean())
+    return labels
 
 
 def check_labels_of_fit(labels: Labels, name: str, stacklevel: int) -> None:

@@ -291,9 +291,17 @@ def _rectified(fit: NoiseFit) -> Rectified:
             of_pairs[out] = channel.posterior(proba[out], noisy[out])
     of_noisy = fit.channel.posterior(fit.calibrated(fit.best.proba), of.noisy)
     sizes = np.bincount(of.noisy, minlength=len(T)) + of.scaled_pairs.sum(axis=0)
+    known = of.noisy_of_clean >= 0
     # within a given label, weights of its draw are equal
-    weights = np.ones(len(y)) if of.drawn is None else of.weights_of_clean(fit.offset)[of.noisy_of_clean >= 0]
-    return rectified(fit.transition_matrix, of_noisy, of.noisy, of_pairs, y, noisy, weights, sizes, of.groups_of_pairs)
+    weights = np.ones(len(y)) if of.drawn is None else of.weights_of_clean(fit.offset)[known]
+    design = None
+    if of.weights is not None:
+        design = of.weights[0], of.weights[1][known]
+        weights = weights * design[1]
+        sizes = np.bincount(np.append(of.noisy, noisy), np.concatenate(design), len(T))
+    return rectified(
+        fit.transition_matrix, of_noisy, of.noisy, of_pairs, y, noisy, weights, sizes, of.groups_of_pairs, design
+    )
 
 
 # ---------------------------------------------------------------------------- start, and predictions of clean samples

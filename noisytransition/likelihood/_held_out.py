@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..labels._columns import SourceLabels, split_columns
+from ..labels._columns import GivenLabels, SourceLabels
 from ..labels._draw import (
     inverse_probability_weights,
     is_balanced,
@@ -16,7 +16,7 @@ from ..labels._draw import (
 )
 from ..labels._encode import check_classes, sorted_classes
 from ..labels._pandas import classes_of_columns, in_class_order, warn_of_order
-from ..labels._read import Labels, SeparateLabels, check_labels_of_fit, read_labels
+from ..labels._read import Labels, SeparateLabels, check_labels_of_fit, read_weighted_labels
 from ..transition._checks import check_probabilities, checked_probabilities
 from ..transition._estimation import anchor_transition_matrix, pair_counts
 from ..transition._posterior import denoise_proba
@@ -63,6 +63,8 @@ class HeldOut(NamedTuple):
         Probabilities of the draw of clean samples, relative to a draw at random; None if unknown.
     groups : tuple of ndarray of int, shape (n,) and (n_meta,), or None
         Groups of noisy and of clean samples; None if samples are independent.
+    weights : tuple of ndarray, shape (n,) and (n_meta,), or None
+        Weights with which noisy and clean samples represent the population; None if they are equal.
     """
 
     candidates: Sequence[Candidate]
@@ -77,6 +79,7 @@ class HeldOut(NamedTuple):
     sources: SourceLabels | None = None
     drawn: NDArray[np.float64] | None = None
     groups: tuple[NDArray[np.intp], NDArray[np.intp]] | None = None
+    weights: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
 
     @property
     def scaled_pairs(self) -> NDArray[np.float64]:
@@ -113,6 +116,7 @@ class HeldOut(NamedTuple):
             rows_of_clean=self.rows_of_clean[kept],
             drawn=None if self.drawn is None else self.drawn[kept],
             groups=None if self.groups is None else (self.groups[0], self.groups[1][kept]),
+            weights=None if self.weights is None else (self.weights[0], self.weights[1][kept]),
         )
 
     @property
@@ -150,34 +154,29 @@ class HeldOut(NamedTuple):
 
 def read_held_out(
     proba: ArrayLike,
-    y_noisy: ArrayLike,
-    y_verified: ArrayLike | None,
-    proba_clean: ArrayLike | None,
-    y_clean: ArrayLike | None,
-    y_clean_noisy: ArrayLike | None,
+    columns: GivenLabels,
+    clean: tuple[ArrayLike | None, ArrayLike | None, ArrayLike | None],
     classes: Any,
-    sources: ArrayLike | None = None,
-    verified_probability: ArrayLike | None = None,
-    groups: ArrayLike | None = None,
+    sample_weight: ArrayLike | None,
 ) -> tuple[HeldOut, NDArray, int]:
     """Validate the arguments of `LabelNoiseModel.fit`; return held-out samples, labels and the number of classes.
 
-    Verified samples become clean samples. Labels that are no classes get probability 0.
+    `clean` has the probabilities, true and noisy labels of separate clean samples. Verified samples become clean ones.
+    Labels that are no classes get probability 0.
     """
-    warn_of_order(proba, y_noisy, y_verified, sources, verified_probability, groups)
+    warn_of_order(proba, columns.given, columns.verified, columns.probability, columns.groups, sample_weight)
     n, c = checked_probabilities(proba).shape
     if not n:
         raise ValueError("proba has no rows; pass the probabilities of at least one sample that is not verified.")
-    columns = split_columns(y_noisy, y_verified, "y_noisy", sources, verified_probability, groups)
-    separate = _separate(proba_clean, y_clean, y_clean_noisy, c)
+    separate = _separate(*clean, c)
     if classes is not None:
         classes = check_classes(classes, max(np.size(classes), c))
-    labels = read_labels(columns, n, separate, classes=classes)
+    labels = read_weighted_labels(columns, n, separate, sample_weight, classes)
     check_labels_of_fit(labels, "y_noisy", stacklevel=4)
     if classes is None:
         labels = labels.of_classes(_classes(proba, labels.classes, c))
     check_columns(labels, c)
-    return held_out_of(_candidate(proba, proba_clean, labels, c), labels), labels.classes, c
+    return held_out_of(_candidate(proba, clean[0], labels, c), labels), labels.classes, c
 
 
 def _separate(proba: ArrayLike | None, y: ArrayLike | None, y_noisy: ArrayLike | None, c: int) -> SeparateLabels:
@@ -239,6 +238,7 @@ def held_out_of(candidate: Candidate, labels: Labels) -> HeldOut:
         sources=labels.by_source,
         drawn=labels.drawn,
         groups=labels.groups_of,
+        weights=labels.weights_of,
     )
 
 

@@ -58,6 +58,7 @@ def rectified(
     weights: NDArray,
     sizes: NDArray,
     groups: NDArray | None = None,
+    design: tuple[NDArray, NDArray] | None = None,
 ) -> Rectified:
     r"""Correct T of the posteriors by the residuals of verified pairs.
 
@@ -66,20 +67,31 @@ def rectified(
     at random among those with the same given label, or have the weights of their draw. These shares, times the numbers
     of given labels, are the counts whose rows give a rectified T.
 
-    `sizes` are the numbers of all samples by given label, up to a factor. `groups` are those of dependent pairs.
-    Posteriors have shape (n, c) for unverified and (m, c) for verified samples.
+    `sizes` are the numbers of all samples by given label, up to a factor. `groups` are those of dependent pairs,
+    `design` the weights of unverified samples and of pairs in the population. Posteriors have shape (n, c) for
+    unverified and (m, c) for verified samples.
 
     References
     ----------
     Angelopoulos, Bates, Fannjiang, Jordan, Zrnic, "Prediction-Powered Inference", Science 2023.
     """
+    design = design or (np.ones(len(noisy)), np.ones(len(true)))
     is_true = np.eye(len(T))[true]
     m = len(sums_by_group(is_true, groups))
     columns = []
     for j in range(len(T)):
         mine = noisy_of_pairs == j
-        of_group = None if groups is None else groups[mine]
-        columns.append(_shares(of_noisy[noisy == j], of_pairs[mine], is_true[mine], weights[mine], of_group))
+        in_population = np.concatenate([design[0][noisy == j], design[1][mine]])
+        columns.append(
+            _shares(
+                of_noisy[noisy == j],
+                of_pairs[mine],
+                is_true[mine],
+                weights[mine],
+                None if groups is None else groups[mine],
+                in_population,
+            )
+        )
     shares, of_shares, of_model = np.stack(columns, axis=-1)
     counts = np.maximum(shares * sizes, 0)
     total = counts.sum(axis=1, keepdims=True) + TINY
@@ -94,13 +106,18 @@ def _of_rows(T: NDArray, variance: NDArray, total: NDArray) -> NDArray[np.float6
 
 
 def _shares(
-    of_noisy: NDArray, of_pairs: NDArray, is_true: NDArray, weights: NDArray, groups: NDArray | None
+    of_noisy: NDArray,
+    of_pairs: NDArray,
+    is_true: NDArray,
+    weights: NDArray,
+    groups: NDArray | None,
+    in_population: NDArray,
 ) -> NDArray[np.float64]:
     """Shares of true classes among the samples with a given label, their variances, and those of a mean posterior."""
     of_all = np.concatenate([of_noisy, of_pairs])
     m = len(sums_by_group(is_true, groups))
-    mean = of_all.mean(axis=0) if len(of_all) else np.zeros(of_all.shape[1])
-    if not m:
+    mean = np.average(of_all, axis=0, weights=in_population) if len(of_all) else np.zeros(of_all.shape[1])
+    if not weights.any():
         return np.stack([mean, mean * (1 - mean), mean * (1 - mean)])
     w = (weights / weights.sum())[:, None]
     residual = is_true - of_pairs

@@ -171,7 +171,8 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
             True labels of verified samples, separate clean samples, the source of each label, and groups of samples
             that are not independent, as in `EMTransitionClassifier.fit`.
         sample_weight : array-like of shape (n_samples,), optional
-            Sample weights; the estimator must accept them. The estimate of T does not use them.
+            Sample weights; the estimator must accept them. Class shares, accuracies and the correction of T by
+            verified pairs are those of the weighted population.
 
         Returns
         -------
@@ -207,8 +208,8 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         check_folds(self.cv, len(labels.noisy), len(labels.clean), labels.groups_of)
         order = np.concatenate([np.flatnonzero(labels.is_noisy), np.flatnonzero(labels.is_clean)])
         weight = np.ones(len(order))
-        if labels.weights is not None:
-            weight[: len(labels.noisy)] = labels.weights
+        if labels.weights_of is not None:
+            weight[: len(labels.noisy)], _ = labels.weights_of
         return _Rows(_safe_indexing(*indexable(_stacked(X, X_meta)), order), labels, weight)
 
     def _train(self, rows: _Rows) -> None:

@@ -30,7 +30,7 @@ from ..transition._estimation import jeffreys_interval
 from ..transition._noise import RandomState
 from ..transition._posterior import denoise_proba
 from ._samples import LabelledSamples, data_frame
-from ._shares import Interval, Population
+from ._shares import Estimate, Population
 from ._suggest import Plan, plan, samples_of_fit, suggest_rows
 
 
@@ -149,6 +149,7 @@ class LabelNoiseModel:
         sources: ArrayLike | None = None,
         verified_probability: ArrayLike | None = None,
         groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Estimate T and its error bars, and check for reasons not to trust T.
 
@@ -179,6 +180,9 @@ class LabelNoiseModel:
             Group of each sample, such as a patient or document, if samples of a group are not independent. Their
             probabilities must be by a classifier that has seen no sample of the group, e.g. with
             ``cross_val_predict(cv=GroupKFold())``. Error bars and intervals then count groups (:doc:`/groups`).
+        sample_weight : array-like of shape (n,), optional
+            Weights with which the samples represent the population, such as the design weights of a survey: class
+            shares, accuracies and the correction of T by verified pairs are those of the weighted population.
 
         Returns
         -------
@@ -188,18 +192,9 @@ class LabelNoiseModel:
             raise ValueError(f"meta_sampling={self.meta_sampling!r}; pass 'random' or 'stratified'.")
         if self.proba_of not in (None, "true", "noisy"):
             raise ValueError(f"proba_of={self.proba_of!r}; pass 'true' or 'noisy', or None with verified samples.")
-        held_out, labels, c = read_held_out(
-            proba,
-            y_noisy,
-            y_verified,
-            proba_clean,
-            y_clean,
-            y_clean_noisy,
-            classes,
-            sources,
-            verified_probability,
-            groups,
-        )
+        columns = split_columns(y_noisy, y_verified, "y_noisy", sources, verified_probability, groups)
+        clean = proba_clean, y_clean, y_clean_noisy
+        held_out, labels, c = read_held_out(proba, columns, clean, classes, sample_weight)
         check_prior(self.prior, c)
         if not len(held_out.clean) and self.proba_of is None:
             raise ValueError(
@@ -407,7 +402,9 @@ class LabelNoiseModel:
         return self.uncertainty_
 
     # ---- shares
-    def class_shares(self, level: float = 0.9, *, proba: ArrayLike | None = None, y_noisy: Any = None) -> Any:
+    def class_shares(
+        self, level: float = 0.9, *, by: ArrayLike | None = None, proba: ArrayLike | None = None, y_noisy: Any = None
+    ) -> Any:
         """Estimate class priors with intervals, by prediction-powered inference (:doc:`/class_shares`).
 
         Verified samples must be drawn at random, with known probabilities, or by their given labels.
@@ -416,6 +413,9 @@ class LabelNoiseModel:
         ----------
         level : float in (0, 1), default=0.9
             Confidence level of the intervals.
+        by : array-like of shape (n_samples,), optional
+            Subgroup of each sample of X, such as its site. Each has its own shares: predictions are those of one fit,
+            corrected by the verified samples of the subgroup. Without any, the interval is [0, 1].
         proba, y_noisy : array-like of shape (n_batch, c) and (n_batch,), optional
             Probabilities by the same classifier and, if known, noisy labels of another batch with other class priors,
             such as data of the next month. T and the distribution of features in each class must be the same. Default:
@@ -424,18 +424,30 @@ class LabelNoiseModel:
         Returns
         -------
         DataFrame
-            One row per class, with the columns ``share``, ``lower`` and ``upper``.
+            One row per class, with the columns ``share``, ``lower`` and ``upper``. With `by`, one row per subgroup and
+            class, with the number of its verified samples, ``n_verified``.
         """
         check_level(level)
         if proba is None and y_noisy is not None:
             raise ValueError("y_noisy was given without proba. Also pass proba, the probabilities of the same batch.")
-        population = Population(self)
-        found = population.class_shares() if proba is None else population.shares_of_batch(proba, y_noisy)
-        lower, upper = found.interval(level)
-        share = np.clip(found.share / found.share.sum(), lower, upper)
-        return data_frame({"share": share, "lower": lower, "upper": upper}, self.classes_)
 
-    def accuracy_interval(self, level: float = 0.9, *, of: str = "classifier") -> Interval:
+        def shares(found: Estimate) -> Any:
+            lower, upper = found.interval(level)
+            share = np.clip(found.share / found.share.sum(), lower, upper)
+            return data_frame({"share": share, "lower": lower, "upper": upper}, self.classes_)
+
+        if proba is not None and by is not None:
+            raise ValueError("by has the subgroups of the samples of fit. Omit proba, or pass it for each subgroup.")
+        population = Population(self)
+        if by is not None:
+            from pandas import concat  # slow to import
+
+            parts = population.subgroups(by)
+            tables = {of: shares(part.class_shares()).assign(n_verified=part.n_verified) for of, part in parts}
+            return concat(tables)
+        return shares(population.class_shares() if proba is None else population.shares_of_batch(proba, y_noisy))
+
+    def accuracy_interval(self, level: float = 0.9, *, of: str = "classifier", by: ArrayLike | None = None) -> Any:
         """Estimate the accuracy of the classifier or of the noisy labels with an interval, as in `class_shares`.
 
         Parameters
@@ -445,18 +457,24 @@ class LabelNoiseModel:
         of : {"classifier", "labels"}, default="classifier"
             "classifier": the class with the highest calibrated probability. "labels": the noisy label (of
             several sources, the most frequent label), which some verified samples must have.
+        by : array-like of shape (n_samples,), optional
+            Subgroup of each sample of X, as in `class_shares`.
 
         Returns
         -------
-        Interval
-            A tuple ``(estimate, lower, upper)``.
+        Interval, or DataFrame
+            A tuple ``(estimate, lower, upper)``. With `by`, one row per subgroup, with the number of its verified
+            samples, ``n_verified``.
         """
         check_level(level)
         if of not in ("classifier", "labels"):
             raise ValueError(f"of={of!r}; pass 'classifier' or 'labels'.")
-        found = Population(self).accuracy(of == "labels")
-        (lower,), (upper,) = found.interval(level)
-        return Interval(float(found.share[0]), float(lower), float(upper))
+        population = Population(self)
+        if by is None:
+            return population.accuracy(of == "labels").one_interval(level)
+        parts = dict(population.subgroups(by))
+        rows = [part.accuracy(of == "labels").one_interval(level) for part in parts.values()]
+        return data_frame(rows, list(parts)).assign(n_verified=[part.n_verified for part in parts.values()])
 
     # ---- samples to verify
     def suggest_rows(self, n: int, target: str = "shares", *, random_state: RandomState = None) -> Any:

@@ -1,13 +1,17 @@
 """Estimate class shares and accuracies with intervals, by prediction-powered inference on the posterior."""
 
+from __future__ import annotations
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from copy import copy
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..labels._arrays import as_array
+from ..labels._columns import encoded, read_column
 from ..labels._encode import shortened
 from ..labels._groups import sums_by_group
 from ..likelihood._fit import fit_noise, folds_of
@@ -55,6 +59,11 @@ class Estimate(NamedTuple):
         lower = np.where(few, 0, np.minimum(lower, self.share))
         return lower, np.where(few_others, 1, np.maximum(upper, self.share))
 
+    def one_interval(self, level: float) -> Interval:
+        """Compute the interval of the first share."""
+        lower, upper = self.interval(level)
+        return Interval(float(self.share[0]), float(lower[0]), float(upper[0]))
+
 
 def prediction_powered(
     predicted: NDArray,
@@ -63,6 +72,7 @@ def prediction_powered(
     strata: Sequence[tuple[NDArray, NDArray]] = (),
     weights: NDArray | None = None,
     groups: tuple[NDArray, NDArray] | None = None,
+    design: tuple[NDArray, NDArray] | None = None,
 ) -> Estimate:
     """Estimate the mean of a population from predictions of all samples and a verified random subset.
 
@@ -73,11 +83,11 @@ def prediction_powered(
     verified; `of_verified` and `true` of shape (m, k) have out-of-fold predictions and true values of verified samples.
     These are drawn from `strata`, pairs of masks of shapes (n,) and (m,), by default one; or with probabilities whose
     inverses are `weights` of shape (m,), up to a factor. `groups` of shapes (n,) and (m,) are those of dependent
-    samples, which are drawn group by group; then there is one stratum. See Angelopoulos et al., "Prediction-Powered
-    Inference", 2023; Angelopoulos, Duchi, Zrnic, "PPI++", 2023 (lambda); Zrnic, Candès, "Active Statistical Inference",
-    2024 (weights).
+    samples, which are drawn group by group, and `design` has the weights of samples in the population; with one of
+    them, there is one stratum. See Angelopoulos et al., "Prediction-Powered Inference", 2023; Angelopoulos, Duchi,
+    Zrnic, "PPI++", 2023 (lambda); Zrnic, Candès, "Active Statistical Inference", 2024 (weights).
     """
-    parts = _stratified(predicted, of_verified, true, strata, weights, groups)
+    parts = _stratified(predicted, of_verified, true, strata, weights, groups, design)
     m = sum(part.n_drawn for part in parts)
     found = _powered_mean(parts)
     share = np.clip(found.mean, 0, 1)
@@ -87,9 +97,8 @@ def prediction_powered(
     varies = ~(found.alone < _NO_VARIANCE)
     gain = np.divide(found.alone, variance, out=np.ones_like(share), where=varies & (variance > 0))
     base: Any = m
-    if (
-        len(parts) > 1 or np.ptp(parts[0].weights) or groups is not None
-    ):  # number of random samples with the same variance
+    is_simple = len(parts) == 1 and not np.ptp(parts[0].weights) and groups is None
+    if not is_simple:  # number of random samples with the same variance
         at_random = np.clip(share * (1 - share), 1 / (m + 2), None)
         kish = 1 / sum(part.share**2 * (part.weights**2).sum() / part.weights.sum() ** 2 for part in parts)
         base = np.where(varies, at_random / np.where(varies, found.alone, 1), kish)
@@ -106,6 +115,7 @@ class _Stratum(NamedTuple):
     weights: NDArray
     groups: NDArray | None  # of dependent verified samples
     groups_of_all: NDArray | None
+    weights_of_all: NDArray | None
 
     @property
     def n_drawn(self) -> int:
@@ -115,20 +125,22 @@ class _Stratum(NamedTuple):
     def variance(self, power: NDArray | float) -> NDArray[np.float64]:
         """Variance of the prediction-powered mean of the stratum, with ``lambda = power``."""
         corrections = self.true - power * self.of_verified
-        of_all = _variance_of_mean(self.predicted, groups=self.groups_of_all)
-        return power**2 * of_all + _variance_of_mean(corrections, self.weights, self.groups)
+        return power**2 * self.variance_of_all() + _variance_of_mean(corrections, self.weights, self.groups)
 
     def mean(self, power: NDArray) -> NDArray[np.float64]:
         """Prediction-powered mean of the stratum, with ``lambda = power``."""
         corrections = self.true - power * self.of_verified
-        return (power * self.predicted).mean(axis=0) + np.average(corrections, axis=0, weights=self.weights)
+        of_all = np.average(power * self.predicted, axis=0, weights=self.weights_of_all)
+        return of_all + np.average(corrections, axis=0, weights=self.weights)
+
+    def variance_of_all(self) -> NDArray[np.float64]:
+        """Variance of the mean prediction of all samples."""
+        return _variance_of_mean(self.predicted, self.weights_of_all, self.groups_of_all)
 
     def expected_variance(self) -> NDArray[np.float64]:
         """Variance with lambda = 1 if the predictions are the true probabilities."""
         f = self.of_verified
-        return _variance_of_mean(self.predicted, groups=self.groups_of_all) + (
-            self.weights / self.weights.sum()
-        ) ** 2 @ (f * (1 - f))
+        return self.variance_of_all() + (self.weights / self.weights.sum()) ** 2 @ (f * (1 - f))
 
 
 class _PoweredMean(NamedTuple):
@@ -167,17 +179,21 @@ def _stratified(
     strata: Sequence = (),
     weights: NDArray | None = None,
     groups: tuple[NDArray, NDArray] | None = None,
+    design: tuple[NDArray, NDArray] | None = None,
 ) -> list[_Stratum]:
     """Split the population into its strata, by default one."""
     strata = strata or [(np.ones(len(predicted), dtype=bool), np.ones(len(true), dtype=bool))]
     weights = np.ones(len(true)) if weights is None else weights
     of_true = None if groups is None else groups[1]
     of_both = None if groups is None else np.concatenate(groups)
+    if design is not None:
+        weights = weights * design[1]
+    weights_of_all = None if design is None else np.concatenate(design)
     parts = []
     for of, k in strata:
         of_all = np.concatenate([predicted[of], of_verified[k]])
         share = len(of_all) / (len(predicted) + len(true))
-        parts.append(_Stratum(share, of_all, of_verified[k], true[k], weights[k], of_true, of_both))
+        parts.append(_Stratum(share, of_all, of_verified[k], true[k], weights[k], of_true, of_both, weights_of_all))
     return parts
 
 
@@ -241,6 +257,7 @@ class Population:
         if model.meta_sampling == "stratified":
             raise ValueError("verified samples are stratified by class, which biases shares. Draw them at random.")
         self.truth = np.eye(self.c)[self.of.clean]
+        self.inside = np.ones(len(self.of.noisy), dtype=bool), np.ones(len(self.truth), dtype=bool)
         # not the calibrated probabilities: their calibration has learned that these classes do not occur
         expected = self.of.candidates[0].proba[:, : self.c].mean(axis=0) * len(self.truth)
         if len(missing := model.classes_[(self.truth.sum(axis=0) == 0) & (expected > _MOST_EXPECTED)]):
@@ -249,6 +266,26 @@ class Population:
                 "accuracies may be biased. Verify samples drawn at random from all samples.",
                 stacklevel=3,
             )
+
+    def subgroups(self, by: Any) -> Iterator[tuple[Any, Population]]:
+        """Yield each subgroup of the samples of X by name, and its population; its predictions are those of all."""
+        rows, of_clean = self.of.rows, self.of.rows_of_clean
+        n = len(as_array(by, "by"))
+        if n <= (last := max(rows.max(), of_clean.max())):
+            raise ValueError(f"by has {n} values, but the fit has samples at positions up to {last}. Pass one each.")
+        column = read_column(by, n, "by")
+        names, codes = encoded({"by": column})
+        self._own  # noqa: B018  (computed once)
+        for k, name in enumerate(names.tolist()):
+            is_inside = codes["by"] == k
+            part = copy(self)
+            part.inside = is_inside[rows], is_inside[of_clean] & (of_clean >= 0)
+            yield name, part
+
+    @property
+    def n_verified(self) -> int:
+        """Number of verified samples inside."""
+        return int(self.inside[1].sum())
 
     def class_shares(self) -> Estimate:
         """Estimate the shares of the true classes."""
@@ -317,7 +354,7 @@ class Population:
         of_verified = errors(given_labels[1], scores[1])[known]
         true = errors(self.truth, scores[1])[known]
         predicted = errors(given_labels[0], scores[0])
-        return _powered_mean(_stratified(predicted, of_verified, true, *self._strata(known), self._groups(known)))
+        return _powered_mean(_stratified(predicted, of_verified, true, *self._design(known)))
 
     @cached_property
     def _own(self) -> tuple[list[NDArray], list[NDArray]]:
@@ -354,19 +391,26 @@ class Population:
                 given_labels[k][rows] += samples.posterior(fit.channel.of_classes(self.c)) / n
         return given_labels, given_x
 
-    def _strata(self, known: NDArray) -> tuple[Any, NDArray | None]:
-        """Strata of the given labels if verified samples can have been drawn by these; or weights of the draw."""
-        if self.of.drawn is not None:
-            return (), 1 / self.of.drawn[known]
-        if self.of.groups is not None:  # drawn group by group
-            return (), self.of.weights_of_clean(np.zeros(self.d))[known]
-        given = self.of.noisy_of_clean[known]
-        return strata_of_labels(self.of.noisy, given, self.d) if (given >= 0).all() else (), None
+    def _design(self, known: NDArray[np.bool_]) -> tuple[Any, NDArray | None, Any, Any]:
+        """Strata of the given labels if verified samples can have been drawn by these; weights, groups, and weights.
+
+        The first weights are those of the draw, the others those of the population, as in `prediction_powered`.
+        """
+        of = self.of
+        inside, _ = self.inside
+        groups = None if of.groups is None else (of.groups[0][inside], of.groups[1][known])
+        design = None if of.weights is None else (of.weights[0][inside], of.weights[1][known])
+        if of.drawn is not None:
+            return (), 1 / of.drawn[known], groups, design
+        if groups is not None or design is not None:
+            return (), of.weights_of_clean(np.zeros(self.d))[known], groups, design
+        given = of.noisy_of_clean[known]
+        return strata_of_labels(of.noisy[inside], given, self.d) if (given >= 0).all() else (), None, None, None
 
     def _powered(self, predicted: NDArray, verified: NDArray, true: NDArray, known: NDArray) -> Estimate:
-        return prediction_powered(predicted, verified[known], true[known], *self._strata(known), self._groups(known))
-
-    def _groups(self, known: NDArray) -> tuple[NDArray, NDArray] | None:
-        """Groups of noisy and of verified samples; None if samples are independent."""
-        of = self.of.groups
-        return None if of is None else (of[0], of[1][known])
+        """Estimate means of the samples inside; without verified samples, predicted ones of no precision."""
+        inside, of_clean = self.inside
+        known = known & of_clean
+        if not known.any():
+            return Estimate(predicted[inside].mean(axis=0), np.zeros(predicted.shape[1]))
+        return prediction_powered(predicted[inside], verified[known], true[known], *self._design(known))

@@ -1,0 +1,148 @@
+"""Shares and accuracies of a weighted population, and of its subgroups."""
+
+import functools
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_predict
+
+from noisytransition import EMTransitionClassifier, LabelNoiseModel, TransitionClassifierCV
+from noisytransition.likelihood._rectified import rectified
+from noisytransition.noise_model._shares import prediction_powered
+
+WEIGHTS = {"city": 1.0, "country": 9.0}
+SHARES = {"city": 0.6, "country": 0.1}
+POPULATION = 0.1 * SHARES["city"] + 0.9 * SHARES["country"]
+
+
+@functools.cache
+def survey(seed=0, n=2000, n_verified=200):
+    """Samples of two equally large strata, of which one is nine tenths of the population."""
+    rng = np.random.default_rng(seed)
+    stratum = rng.choice(["city", "country"], n)
+    y = (rng.random(n) < pd.Series(stratum).map(SHARES)).to_numpy().astype(int)
+    X = rng.normal(size=(n, 4)) + 1.5 * y[:, None] * (np.arange(4) < 2) + (stratum == "city")[:, None]
+    noisy = np.where(rng.random(n) < 0.2, 1 - y, y)
+    verified = np.full(n, -1)
+    chosen = rng.choice(n, n_verified, replace=False)
+    verified[chosen] = y[chosen]
+    return X.astype(np.float32), noisy, verified, stratum, pd.Series(stratum).map(WEIGHTS).to_numpy()
+
+
+@functools.cache
+def model(weighted):
+    X, noisy, verified, _, weights = survey()
+    proba = cross_val_predict(LogisticRegression(), X, noisy, method="predict_proba")
+    return LabelNoiseModel().fit(proba, noisy, y_verified=verified, sample_weight=weights if weighted else None)
+
+
+# ---------------------------------------------------------------------------- weights
+def test_shares_and_accuracies_are_of_the_weighted_population():
+    share = model(True).class_shares().loc[1]
+    assert share.lower < POPULATION < share.upper
+    assert model(False).class_shares().loc[1].lower > POPULATION
+    _, lower, upper = model(True).accuracy_interval(of="labels")
+    assert lower < 0.8 < upper
+
+
+@pytest.mark.parametrize(
+    "clf",
+    [
+        EMTransitionClassifier("linear", max_epochs=3, random_state=0),
+        TransitionClassifierCV(LogisticRegression(), random_state=0),
+    ],
+)
+def test_weights_of_fit_reach_the_shares(clf):
+    X, noisy, verified, _, weights = survey()
+    share = clf.fit(X, noisy, y_verified=verified, sample_weight=weights).noise_model_.class_shares().loc[1]
+    assert share.lower < POPULATION < share.upper
+    held_out = clf.noise_model_.held_out_
+    of_noisy, of_clean = held_out.weights
+    for rows, of in ((held_out.rows, of_noisy), (held_out.rows_of_clean, of_clean)):
+        np.testing.assert_allclose(of / of[0], weights[rows] / weights[rows[0]])
+
+
+def test_equal_weights_change_no_estimate():
+    _X, noisy, verified, *_ = survey()
+    proba = model(False).held_out_.in_order(*model(False).held_out_.candidates[0][1:])
+    found = LabelNoiseModel().fit(proba, noisy, y_verified=verified, sample_weight=np.full(len(noisy), 4.0))
+    np.testing.assert_allclose(found.transition_matrix_, model(False).transition_matrix_)
+    np.testing.assert_allclose(found.class_shares(), model(False).class_shares(), atol=0.01)
+
+
+def test_an_estimate_with_weights_is_that_of_repeated_samples():
+    rng = np.random.default_rng(0)
+    times = rng.integers(1, 4, size=30), rng.integers(1, 4, size=12)
+    f, of_verified, y = rng.random((30, 2)), rng.random((12, 2)), rng.integers(2, size=(12, 2)).astype(float)
+    weighted = prediction_powered(0 * f, 0 * of_verified, y, design=times)
+    np.testing.assert_allclose(weighted.share, np.average(y, axis=0, weights=times[1]))
+    label, noisy = rng.integers(2, size=30), rng.integers(2, size=12)
+    given = np.array([0] * 6 + [1] * 6)
+    f, of_verified = (of / of.sum(axis=1, keepdims=True) for of in (f, of_verified))
+    T = np.array([[0.7, 0.3], [0.2, 0.8]])
+    sizes = np.bincount(np.append(label, given), np.concatenate(times))
+    found = rectified(T, f, label, of_verified, noisy, given, 1.0 * times[1], sizes, design=times)
+    rows, pairs = (np.repeat(np.arange(len(of)), of) for of in times)
+    repeated = rectified(
+        T, f[rows], label[rows], of_verified[pairs], noisy[pairs], given[pairs], np.ones(len(pairs)), sizes
+    )
+    np.testing.assert_allclose(found.transition_matrix, repeated.transition_matrix)
+
+
+def test_verified_samples_of_weight_0_say_nothing_about_the_population():
+    _X, noisy, verified, stratum, _ = survey()
+    proba = model(False).held_out_.in_order(*model(False).held_out_.candidates[0][1:])
+    only = LabelNoiseModel().fit(proba, noisy, y_verified=verified, sample_weight=1.0 * (stratum == "city"))
+    share = only.class_shares().loc[1]
+    assert share.lower < SHARES["city"] < share.upper
+
+
+# ---------------------------------------------------------------------------- subgroups
+@pytest.mark.parametrize("weighted", [False, True])
+def test_subgroups_have_their_own_shares_and_accuracies(weighted):
+    _, _, verified, stratum, _ = survey()
+    shares = model(weighted).class_shares(by=stratum)
+    accuracy = model(weighted).accuracy_interval(of="labels", by=pd.Series(stratum))
+    assert list(shares.index) == [(name, label) for name in SHARES for label in (0, 1)]
+    for name, share in SHARES.items():
+        row = shares.loc[(name, 1)]
+        assert row.lower < share < row.upper
+        assert accuracy.lower[name] < 0.8 < accuracy.upper[name]
+        assert accuracy.n_verified[name] == row.n_verified == (verified[stratum == name] >= 0).sum()
+
+
+def test_one_subgroup_is_the_population_and_one_without_verified_samples_is_unknown():
+    _, noisy, verified, *_ = survey()
+    whole = model(False).class_shares(by=np.zeros(len(noisy)))
+    np.testing.assert_allclose(whole.drop(columns="n_verified"), model(False).class_shares())
+    shares = model(False).class_shares(by=verified >= 0)
+    assert shares.loc[False][["lower", "upper", "n_verified"]].to_numpy().tolist() == [[0, 1, 0]] * 2
+    np.testing.assert_allclose(shares.loc[False].share.sum(), 1)
+    accuracy = model(False).accuracy_interval(by=verified >= 0)
+    assert accuracy.loc[False, "lower"] == 0
+    assert accuracy.loc[False, "upper"] == 1
+
+
+def test_a_subgroup_of_few_verified_samples_has_a_wide_interval():
+    _, noisy, verified, *_ = survey()
+    few = np.zeros(len(noisy), dtype=int)
+    few[np.flatnonzero(verified >= 0)[:3]] = 1
+    shares = model(False).class_shares(by=few)
+    widths = shares.upper - shares.lower
+    assert (widths.loc[1] > 3 * widths.loc[0]).all()
+
+
+def test_samples_without_a_subgroup_are_in_none():
+    _, _, _, stratum, _ = survey()
+    by = pd.Series(stratum).where(stratum == "city")
+    assert model(False).class_shares(by=by).index.get_level_values(0).unique().tolist() == ["city"]
+
+
+@pytest.mark.parametrize("call", [LabelNoiseModel.class_shares, LabelNoiseModel.accuracy_interval])
+def test_subgroups_of_another_length_are_an_error(call):
+    with pytest.raises(ValueError, match="by has 3 values"):
+        call(model(False), by=[0, 1, 1])
+    with pytest.raises(ValueError, match="Omit proba"):
+        model(False).class_shares(by=np.zeros(2000), proba=[[0.5, 0.5]])
