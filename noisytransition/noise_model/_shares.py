@@ -15,7 +15,6 @@ from ..labels._columns import encoded, read_column
 from ..labels._encode import shortened
 from ..labels._groups import sums_by_group
 from ..likelihood._fit import fit_noise, folds_of
-from ..likelihood._rectified import PSEUDO_SAMPLES
 from ..likelihood._shrinkage import with_other_labels
 from ..transition._estimation import TINY, jeffreys_interval, normalise_rows
 from ._samples import LabelledSamples
@@ -26,8 +25,9 @@ _FOLDS = 10
 _LEAST_IN_STRATUM = 5
 # For another batch: maximum number of steps and tolerance of the maximisation; rounds of the correction
 _MAX_STEPS, _TOLERANCE, _ROUNDS = 1000, 1e-7, 5
-# Variances below this are rounding errors
-_NO_VARIANCE = 1e-12
+# Half an event that no prediction predicts, in each stratum, as in Jeffreys' prior of a proportion: of few rare events,
+# none may be among the verified samples
+_UNSEEN = 0.5
 # A bound is 0 or 1 if fewer cases are expected there (Brown, Cai, DasGupta, "Interval Estimation for a Binomial
 # Proportion", 2001)
 _LEAST_CASES = 0.5
@@ -91,18 +91,13 @@ def prediction_powered(
     m = sum(part.n_drawn for part in parts)
     found = _powered_mean(parts)
     share = np.clip(found.mean, 0, 1)
-    expected = found.between + sum(part.share**2 * part.expected_variance() for part in parts)
-    variance = found.variance + np.maximum(expected - found.variance, 0) * PSEUDO_SAMPLES / (m + PSEUDO_SAMPLES)
-    variance *= _student(m - len(parts))
-    varies = ~(found.alone < _NO_VARIANCE)
-    gain = np.divide(found.alone, variance, out=np.ones_like(share), where=varies & (variance > 0))
+    unseen = sum(part.share**2 * _UNSEEN * part.weight_of_one**2 for part in parts)
+    alone = found.alone + unseen
+    variance = (found.variance + unseen) * _student(m - len(parts))
     base: Any = m
-    is_simple = len(parts) == 1 and not np.ptp(parts[0].weights) and groups is None
-    if not is_simple:  # number of random samples with the same variance
-        at_random = np.clip(share * (1 - share), 1 / (m + 2), None)
-        kish = 1 / sum(part.share**2 * (part.weights**2).sum() / part.weights.sum() ** 2 for part in parts)
-        base = np.where(varies, at_random / np.where(varies, found.alone, 1), kish)
-    return Estimate(share, np.minimum(base * np.maximum(gain, 1), len(predicted) + len(true)))
+    if len(parts) > 1 or np.ptp(parts[0].weights) or groups is not None:  # random samples with the same variance
+        base = np.clip(share * (1 - share), 1 / (m + 2), None) / alone
+    return Estimate(share, np.minimum(base * np.maximum(alone / variance, 1), len(predicted) + len(true)))
 
 
 class _Stratum(NamedTuple):
@@ -137,10 +132,11 @@ class _Stratum(NamedTuple):
         """Variance of the mean prediction of all samples."""
         return _variance_of_mean(self.predicted, self.weights_of_all, self.groups_of_all)
 
-    def expected_variance(self) -> NDArray[np.float64]:
-        """Variance with lambda = 1 if the predictions are the true probabilities."""
-        f = self.of_verified
-        return self.variance_of_all() + (self.weights / self.weights.sum()) ** 2 @ (f * (1 - f))
+    @property
+    def weight_of_one(self) -> float:
+        """Share of a verified sample, or of a group, in their mean: 1 / m, or more with weights (Kish, 1965)."""
+        of_draws = sums_by_group(self.weights, self.groups)
+        return float((of_draws**2).sum() / of_draws.sum() ** 2)
 
 
 class _PoweredMean(NamedTuple):

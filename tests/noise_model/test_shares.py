@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 
 from noisytransition import LabelNoiseModel, flip_labels
-from noisytransition.noise_model._shares import Estimate, batch_shares, prediction_powered
+from noisytransition.noise_model._shares import Estimate, batch_shares, prediction_powered, strata_of_labels
 from noisytransition.transition import pair_noise
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -118,6 +118,28 @@ def test_coverage_is_nominal(how):
         lower, upper = prediction_powered(f[m:], f[:m], y[:m], pairs).interval(0.9)
         covered.append((lower <= 0.5) & (upper >= 0.5))
     assert 0.87 < np.mean(covered) < 0.94
+
+
+@pytest.mark.parametrize("how", ["random", "by label"])
+@pytest.mark.parametrize(("share", "m"), [(0.005, 100), (0.01, 300), (0.05, 100)])
+def test_intervals_of_rare_classes_contain_them(share, m, how):
+    """Predictions know half of the positives, and often no positive is among the verified samples."""
+    rng = np.random.default_rng(0)
+    covered = []
+    for _ in range(200):
+        y = rng.random(3000) < share
+        seen = np.where(rng.random(3000) < 0.5, y, rng.random(3000) < share)
+        f = np.where(seen, 0.5, share / 2)[:, None]
+        given = np.where(rng.random(3000) < 0.1, ~y, y)
+        rows = rng.permutation(3000)
+        if how == "by label":
+            own = [np.flatnonzero(given == j)[: m // 2] for j in (0, 1)]
+            rows = np.concatenate([*own, np.setdiff1d(rows, np.concatenate(own))])
+        f, y, given = f[rows], y[rows, None].astype(float), given[rows]
+        strata = strata_of_labels(given[m:].astype(int), given[:m].astype(int), 2)
+        (lower,), (upper,) = prediction_powered(f[m:], f[:m], y[:m], strata).interval(0.9)
+        covered.append(lower <= share <= upper)
+    assert np.mean(covered) >= 0.88
 
 
 def test_a_share_of_nearly_none_reaches_0_and_one_of_all_reaches_1():
