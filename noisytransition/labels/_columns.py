@@ -3,6 +3,7 @@
 from __future__ import annotations
 import warnings
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,13 +44,15 @@ class Column(NamedTuple):
 
 
 def read_column(y: Any, n: int, name: str, *, minus_one_is_missing: bool = False) -> Column:
-    """Read the labels of n samples. None, NaN, NA, NaT and optionally -1 are missing. If `y` is None, all are."""
+    """Read the labels of n samples. None, NaN, NaT, NA, blank text and optionally -1 are missing; all if y is None."""
     if y is None:
         return Column(np.zeros(n, dtype=bool), np.zeros(0, dtype=np.intp))
     column = _one_dimensional(y, n, name)
     is_list = isinstance(column, list | tuple)  # numpy would convert mixed values
     if is_list or column.dtype.kind == "O":
         known = np.array([not _is_missing(label) for label in column], dtype=bool)
+    elif column.dtype.kind == "U":
+        known = np.strings.str_len(np.strings.strip(column)) > 0
     else:
         known = column == column  # NaN does not equal itself
     labels = _listed([column[i] for i in np.flatnonzero(known)]) if is_list else column[known]
@@ -84,6 +87,10 @@ def _one_dimensional(y: Any, n: int, name: str) -> Any:
     """Validate the shape of n labels, and return a list or a 1-d array."""
     if hasattr(y, "toarray"):
         raise ValueError(f"{name} is sparse. Pass a 1-d array: {name}.toarray().ravel().")
+    if isinstance(y, Mapping):
+        raise ValueError(
+            f"{name} is a {type(y).__name__}. Pass one label per sample: pd.Series({name}).reindex(X.index)."
+        )
     given = as_array(y, name)
     if given.ndim > 1 and given.shape[1:] != (1,):
         raise ValueError(
@@ -106,8 +113,10 @@ def _one_dimensional(y: Any, n: int, name: str) -> Any:
 
 
 def _is_missing(label: object) -> bool:
-    """Whether a label is None, NaN, NaT or pandas' NA."""
-    return label is None or (not isinstance(label, str) and str(label == label) in ("False", "<NA>"))
+    """Whether a label is None, NaN, NaT, pandas' NA or blank text."""
+    if isinstance(label, str):
+        return not label.strip()
+    return label is None or str(label == label) in ("False", "<NA>")
 
 
 def _listed(labels: list[Any]) -> NDArray:

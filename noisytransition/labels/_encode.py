@@ -1,5 +1,7 @@
 """Encode labels of any kind as class indices."""
 
+import unicodedata
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -69,6 +71,26 @@ def sorted_classes(y: NDArray, n_classes: int | None, name: str = "y") -> NDArra
             "classes. Pass classes=, the labels in the order of the rows of T and of the columns of proba."
         )
     return found
+
+
+def check_spelling(classes: NDArray, columns: Iterable[NDArray[np.intp]]) -> None:
+    """Raise for text labels that are equal but for spaces, Unicode form or case; columns have their positions.
+
+    Labels that differ in case are classes if they are in the same column, such as handwritten letters.
+    """
+    if kind_of(classes) != "text":
+        return
+    labels = classes.tolist()
+    spelt = [" ".join(unicodedata.normalize("NFC", str(label)).split()) for label in labels]
+    first: dict[str, int] = {}
+    for k, name in enumerate(spelt):
+        other = first.setdefault(name.casefold(), k)
+        is_class = spelt[other] != name and any({k, other} <= set(codes.tolist()) for codes in columns)
+        if other != k and not is_class:
+            raise ValueError(
+                f"labels {labels[other]!a} and {labels[k]!a} are equal but for case, spaces or "
+                "Unicode form. Use one spelling."
+            )
 
 
 def check_classes(classes: ArrayLike, n_classes: int | None = None) -> NDArray:

@@ -20,7 +20,7 @@ from ._columns import (
     split_columns,
 )
 from ._draw import inverse_probability_weights, relative_probabilities, weights_by_given_label, weights_of_labels
-from ._encode import encode, kind_of, shortened
+from ._encode import check_spelling, encode, kind_of, shortened
 from ._groups import read_groups
 
 # smallest number of clean samples for a warning that all their noisy labels are true: a choice, not measured
@@ -127,7 +127,10 @@ def read_labels(
         columns.by_source.check([*true.labels.tolist(), *found[y_meta].labels.tolist()], columns.name)
         labels = columns.by_source.labels
         found[f"{columns.name} of all sources"] = Column(np.ones(len(labels), dtype=bool), labels)
+    is_new = classes is None
     classes, codes = encoded(found, classes)
+    if is_new:
+        check_spelling(classes, codes.values())
     return Labels(
         classes,
         np.append(codes[columns.name], codes[y_meta_noisy]),

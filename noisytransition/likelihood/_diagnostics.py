@@ -4,14 +4,16 @@ import warnings
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import optimize, special
 
 from ..labels._draw import is_balanced
 from ..labels._encode import shortened
+from ..transition._estimation import pair_counts
 from ._calibration import tempered_log_loss
 from ._class_offset import shares_differ
 from ._fit import NoiseFit
 from ._held_out import HeldOut
-from ._rules import EVIDENCE
+from ._rules import EVIDENCE, WARN_P
 from ._uncertainty import TransitionUncertainty
 
 # Thresholds were selected on the design half of examples/benchmarks/zoo.
@@ -62,6 +64,7 @@ def diagnose(fit: NoiseFit, bars: TransitionUncertainty | None, classes: NDArray
         found = {"not_verified": _NOT_VERIFIED} | found
     else:
         found = {
+            "codes": _codes(fit, bars, classes),
             "missing_class": _missing_class(fit.held_out.n_clean, classes),
             "unknown_shares": _unknown_shares(fit),
             "chosen": _CHOSEN if not fit.offset.any() and fit.held_out.is_chosen_by_suspicion() else "",
@@ -96,6 +99,35 @@ def worse_than_labels(proba: NDArray, true: NDArray, noisy: NDArray) -> dict[str
         f"{right.mean():.0%}, the accuracy of the given labels {labels.mean():.0%}. Use other features, another "
         "classifier or more epochs, and label_posterior for samples with a label"
     }
+
+
+def _codes(fit: NoiseFit, bars: TransitionUncertainty | None, classes: NDArray) -> str:
+    """Another order of the classes explains the verified labels better: by the predictions, or by T and its bars."""
+    of = fit.held_out
+    places = np.arange(len(classes))
+    predicted = pair_counts(of.clean, fit.best.proba_meta[:, places].argmax(axis=1), len(places))
+    order = _better_order(predicted, predicted)
+    own, other = (predicted[places, of_order][order != places].sum() for of_order in (places, order))
+    if special.bdtrc(other - 1, own + other, 0.5) >= WARN_P:  # McNemar, 1947
+        order = places if bars is None else _better_order(*bars.interval(0.9))
+    moved = order != places
+    if not moved.any():
+        return ""
+    named = ", ".join(
+        f"{i!r} as {j!r}" for i, j in zip(classes[moved].tolist(), classes[order[moved]].tolist(), strict=True)
+    )
+    return (
+        f"are y, the verified labels and the columns of probabilities coded alike? Most samples that are verified "
+        f"as one class are labelled or predicted as another: {named}"
+    )
+
+
+def _better_order(lower: NDArray, upper: NDArray) -> NDArray[np.intp]:
+    """Order of the classes with the largest sum; the given one, unless each moved class is above its own place."""
+    places = np.arange(len(lower))
+    _, order = optimize.linear_sum_assignment(-lower[:, places])
+    moved = order != places
+    return order if (lower[places, order] > upper[places, places])[moved].all() else places
 
 
 def _no_probability(proba: NDArray, classes: NDArray) -> str:

@@ -11,7 +11,8 @@ from noisytransition import ComparisonData, CrossEntropyClassifier
 NAMES = np.array(["ant", "bee", "cat"])
 
 FOLDS = [
-    Case("folds: groups", "folds", {"groups": Y}, "takes no groups"),
+    Case("folds: few groups", "folds", {"groups": [0] * 60}, "samples of 1 groups"),
+    Case("folds: short groups", "folds", {"groups": Y[:-1]}, "59 labels for 60 samples"),
     Case("folds: no verified labels", "folds", {"y_verified": None}, "'verified'"),
     Case("folds: no verified row", "folds", {"y_verified": [None] * 60}, "0 sample"),
     Case("folds: short labels", "folds", {"y": Y[:-1]}, "59 labels for 60 samples"),

@@ -59,6 +59,39 @@ def test_labels_of_any_kind_are_codes(name):
         assert {type(label) for label in found.classes.tolist()} == {type(label) for label in classes}
 
 
+@pytest.mark.parametrize(
+    ("given", "verified"),
+    [
+        (["caf\u00e9", "tea"], ["cafe\u0301", None]),  # as in file names of macOS
+        (["green tea", "tea"], ["green\u00a0tea", None]),
+        (["tea ", "tea"], None),
+        (["Yes", "No", "No"], [None, "no", None]),
+    ],
+    ids=["Unicode form", "no-break space", "trailing space", "case"],
+)
+def test_two_spellings_of_a_label_are_an_error(given, verified):
+    with pytest.raises(ValueError, match="equal but for case, spaces or Unicode form"):
+        read(np.array(given), verified)
+
+
+def test_letters_of_both_cases_in_one_column_are_classes():
+    assert read(np.array(["a", "A", "b"]), ["A", None, None]).classes.tolist() == ["A", "a", "b"]
+
+
+@pytest.mark.parametrize("blank", ["", "  "])
+def test_blank_text_is_missing(blank):
+    found = read(np.array(["a", "b", blank]), np.array([blank, "a", "b"]))
+    assert found.given.tolist() == [0, 1, -1]
+    assert found.true.tolist() == [-1, 0, 1]
+    listed = read(["a", "b", blank], [blank, "a", "b"])
+    assert listed.given.tolist() == [0, 1, -1]
+
+
+def test_a_dict_of_labels_is_an_error():
+    with pytest.raises(ValueError, match="y_verified is a dict"):
+        read(np.array([0, 1]), {0: 1})
+
+
 def test_classes_and_labels_of_separate_samples():
     clean = SeparateLabels(2, ["cat", "ant"], [None, "bee"])
     found = read(NAMES[[0, 1, 1]], separate=clean, classes=NAMES[::-1])
