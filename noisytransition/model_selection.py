@@ -103,7 +103,7 @@ class TrustedKFold(BaseCrossValidator):
                 f"TrustedKFold requires verified labels. Pass y as a data frame with a column {VERIFIED!r}, or pass "
                 "y_verified after sklearn.set_config(enable_metadata_routing=True)."
             )
-        labels = read_labels(columns, _num_samples(columns.verified), complete=False)
+        labels = read_labels(columns, _num_samples(columns.verified))
         verified = np.flatnonzero(labels.is_clean)
         of = np.arange(len(labels.true)) if labels.groups is None else labels.groups
         kind = StratifiedKFold if labels.groups is None else StratifiedGroupKFold

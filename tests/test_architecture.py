@@ -212,8 +212,8 @@ def lengths_of_functions():
 
 
 def test_the_package_is_small():
-    assert sum(len(path.read_text().splitlines()) for path in FILES) <= 15_000
-    assert sum(map(lines_of_code, FILES)) <= 8_500
+    assert sum(len(path.read_text().splitlines()) for path in FILES) <= 15_300
+    assert sum(map(lines_of_code, FILES)) <= 8_700
     assert len(FILES) <= 105
 
 

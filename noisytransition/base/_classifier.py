@@ -187,11 +187,12 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             passed to the module as ``module(**batch)``. A Dataset contains inputs, or pairs of input and label; an
             input can be a mapping, or a tuple of arrays that is passed as ``module(*batch)``.
         y : array-like of shape (n_samples,), or data frame
-            Noisy labels: str, bool or numbers. Every sample that is not verified needs one. A data frame has them in
-            one column, and `y_verified` in a column "verified". For `EMTransitionClassifier`, it can have a column for
-            each of several sources, with missing values (:doc:`/several_sources`). A column "verified_probability" has
-            the probabilities with which verified samples were drawn (:doc:`/which_rows`). Default: the labels of the
-            Dataset; reading them loads each sample once, except from a TensorDataset.
+            Noisy labels: str, bool or numbers. Samples without a noisy or verified label are left out, with a warning.
+            A data frame has noisy labels in one column, and `y_verified` in a column "verified". A column
+            "verified_probability" has the probabilities with which verified samples were drawn (:doc:`/which_rows`).
+            For `EMTransitionClassifier`, there can be a column for each of several sources, with missing values
+            (:doc:`/several_sources`). Default: the labels of the Dataset; reading them loads each sample once, except
+            from a TensorDataset.
         y_verified : array-like of shape (n_samples,), optional
             True labels of verified samples; missing for all others (None, NaN, NA, or -1 if the classes are 0, 1, 2).
             Verified samples are the clean set and are excluded from the noisy set. Methods that count pairs of true and

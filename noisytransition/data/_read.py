@@ -1,6 +1,7 @@
 """Convert the data of `fit` to noisy and clean rows with class indices as labels."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from numbers import Real
 from typing import Any, NamedTuple, TypeAlias
 
@@ -77,6 +78,7 @@ def read_rows(
     beside = None if X_meta is None else _separate_rows(estimator, X_meta, rows)
     separate = None if beside is None else SeparateLabels(len(beside), y_meta, y_meta_noisy)
     labels = labels_of_fit(len(rows), y, y_verified, separate, sources, sample_weight, groups)
+    labels = replace(labels, unlabelled=None)  # networks leave them out
     return _with_labels(rows, beside, labels, by_label=not draws and estimator.meta_sampling == "random")
 
 
@@ -253,7 +255,7 @@ def rows_to_score(
     if isinstance(X, Mapping) and not issparse(X):
         X = SliceDict(**_rows_of_parts(X, "X").source)  # supports indexing
     is_label = has_minus_one(getattr(classifier, "classes_", None))
-    labels = read_labels(columns, _num_samples(X), complete=False, minus_one_is_label=is_label)
+    labels = read_labels(columns, _num_samples(X), minus_one_is_label=is_label)
     if not len(labels.clean):
         raise ValueError("no sample is verified, but scores need verified samples. Use cv=TrustedKFold(...).")
     if sample_weight is not None:

@@ -48,10 +48,13 @@ class Labels:
     by_source: SourceLabels | None  # of the samples of X
     groups: NDArray[np.intp] | None = None
     weights: NDArray[np.float64] | None = None  # of all samples, with mean 1 of noisy ones
+    unlabelled: NDArray[np.bool_] | None = None  # samples without any label, which count as noisy; None: left out
 
     def __post_init__(self) -> None:
         self.is_clean: NDArray[np.bool_] = self.true >= 0
         self.is_noisy: NDArray[np.bool_] = (self.given >= 0) & ~self.is_clean
+        if self.unlabelled is not None:
+            self.is_noisy = self.is_noisy | self.unlabelled
         self.noisy = self.given[self.is_noisy]
         self.clean = self.true[self.is_clean]
         self.noisy_of_clean = self.given[self.is_clean]
@@ -96,23 +99,19 @@ def read_labels(
     *,
     classes: NDArray | None = None,
     ignored: NDArray[np.bool_] | None = None,
-    complete: bool = True,
     minus_one_is_label: bool = False,
 ) -> Labels:
     """Read the labels of n samples of X and of separate clean samples; their classes are the sorted labels by default.
 
     -1 is missing in true labels, unless `minus_one_is_label`, or it is a given label or one of `classes`. A sample
-    that is `ignored` has no given label, unless it is verified. If `complete`, each sample must have a label.
+    that is `ignored` has no given label, unless it is verified.
     """
     given = read_column(columns.given, n, columns.name)
     is_label = minus_one_is_label or has_minus_one(given.labels, classes)
     true = read_column(columns.verified, n, "y_verified", minus_one_is_missing=not is_label)
-    if complete and (neither := int((~given.known & ~true.known).sum())):
-        raise ValueError(
-            f"{columns.name} has missing labels for {neither} of {n} samples, and these are not verified. Drop these "
-            "samples."
-        )
+    unlabelled = ~given.known & ~true.known
     if ignored is not None:
+        unlabelled &= ~ignored
         ignored = ignored & ~true.known
         given = Column(given.known & ~ignored, given.labels[~ignored[given.known]])
     separate = separate or SeparateLabels(0, [], None)
@@ -139,6 +138,7 @@ def read_labels(
         relative_probabilities(columns.probability, true.known, separate.n),
         None if columns.by_source is None else columns.by_source.of_classes(classes),
         read_groups(columns.groups, n, separate.n),
+        unlabelled=np.append(unlabelled, np.zeros(separate.n, dtype=bool)) if unlabelled.any() else None,
     )
 
 
@@ -188,7 +188,7 @@ def labels_of_fit(
             f"no sample is verified: y_verified, or the column {VERIFIED!r}, has no label. Enter true labels; in "
             "cross-validation, shuffle the folds or, for scores and searches, use TrustedKFold."
         )
-    check_classification_targets(labels.classes[labels.noisy])
+    check_classification_targets(labels.classes[labels.noisy[labels.noisy >= 0]])
     with warnings.catch_warnings():  # few clean samples with many classes are no regression target
         warnings.filterwarnings("ignore", "The number of unique classes is greater")
         check_classification_targets(labels.classes)
@@ -199,8 +199,14 @@ def labels_of_fit(
 
 def check_labels_of_fit(labels: Labels, name: str, stacklevel: int) -> None:
     """Raise unless there are noisy samples of two classes; warn if the noisy labels of clean samples are true."""
-    if not labels.is_noisy.any():
-        why = "or sample_weight is zero for all others"
+    if labels.unlabelled is not None:
+        warnings.warn(
+            f"{labels.unlabelled.sum()} of {labels.n_X} samples have no label: {name} is missing, and they are not "
+            "verified. They are not trained on.",
+            stacklevel=stacklevel,
+        )
+    if not (labels.noisy >= 0).any():
+        why = "or have no label or a weight of 0"
         if has_minus_one(labels.classes[labels.clean]):
             why = f"since -1 is a label in {name} and therefore in y_verified"
         raise ValueError(

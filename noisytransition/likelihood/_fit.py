@@ -61,6 +61,8 @@ class NoiseFit(NamedTuple):
         Gain in the log-score of clean samples by a lower influence of the noisy labels.
     wrong_true_labels : ndarray of int
         Positions of clean samples whose true label is probably wrong; empty unless this best explains the pairs.
+    all_samples : HeldOut
+        `held_out` with the best candidate, and with samples that have no label.
     """
 
     held_out: HeldOut
@@ -78,6 +80,7 @@ class NoiseFit(NamedTuple):
     power: float = 0.0
     conflict: float = 0.0
     wrong_true_labels: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
+    all_samples: Any = None
 
     def calibrated(self, proba: NDArray) -> NDArray:
         """Calibrate probabilities; without clean samples, return them unchanged."""
@@ -97,6 +100,8 @@ def fit_noise(held_out: HeldOut, start: NDArray, prior: Prior, *, stratified: bo
     `start` of shape (c, c) is the initial T, `prior` as in `em_transition_matrix`. If `stratified`, the clean samples
     are stratified by class. `show` iterates over the candidates, with a progress bar.
     """
+    all_samples = held_out
+    held_out = held_out.labelled()
     offset = np.zeros(len(start))
     if stratified and len(held_out.clean):
         offset = _class_offset(held_out, start)
@@ -118,6 +123,7 @@ def fit_noise(held_out: HeldOut, start: NDArray, prior: Prior, *, stratified: bo
         one_T.counts,
         one_T.transition_matrix if k == len(path) - 1 else path[-1].found.transition_matrix,
         conflict=max(scores) - scores[-1],
+        all_samples=all_samples._replace(candidates=[all_samples.candidates[int(log_evidence.argmax())]]),
     )
     if held_out.pairs.any():
         return _by_pairs(fit)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..labels._arrays import as_array
 from ..labels._columns import GivenLabels, SourceLabels
 from ..labels._draw import (
     inverse_probability_weights,
@@ -16,7 +17,7 @@ from ..labels._draw import (
 )
 from ..labels._encode import check_classes, sorted_classes
 from ..labels._pandas import classes_of_columns, in_class_order, warn_of_order
-from ..labels._read import Labels, SeparateLabels, check_labels_of_fit, read_weighted_labels
+from ..labels._read import Labels, SeparateLabels, check_labels_of_fit, read_labels, read_weighted_labels
 from ..transition._checks import check_probabilities, checked_probabilities
 from ..transition._estimation import anchor_transition_matrix, pair_counts
 from ..transition._posterior import denoise_proba
@@ -44,7 +45,7 @@ class HeldOut(NamedTuple):
     candidates : sequence of Candidate
         Posteriors of the same samples, in ascending order of epochs.
     noisy : ndarray of int, shape (n,)
-        Noisy labels; with several sources, the most frequent label.
+        Noisy labels; with several sources, the most frequent label. -1 for samples without a label.
     clean : ndarray of int, shape (n_meta,)
         True labels of clean samples, possibly none.
     noisy_of_clean : ndarray of int, shape (n_meta,)
@@ -119,11 +120,26 @@ class HeldOut(NamedTuple):
             weights=None if self.weights is None else (self.weights[0], self.weights[1][kept]),
         )
 
+    def labelled(self) -> "HeldOut":
+        """Omit the samples without a label."""
+        kept = self.noisy >= 0
+        if kept.all():
+            return self
+        return self._replace(
+            candidates=[of._replace(proba=of.proba[kept]) for of in self.candidates],
+            noisy=self.noisy[kept],
+            n_noisy=int(kept.sum()),
+            rows=self.rows[kept],
+            groups=None if self.groups is None else (self.groups[0][kept], self.groups[1]),
+            weights=None if self.weights is None else (self.weights[0][kept], self.weights[1]),
+        )
+
     @property
     def label_weights(self) -> NDArray[np.float64]:
         """Weight of each given label with which verified samples represent all, of shape (c,)."""
         of_pairs = self.pairs.sum(axis=0)
-        of_noisy = np.bincount(self.noisy, minlength=len(self.pairs)) * (self.n_noisy / len(self.noisy))
+        labelled = self.noisy[self.noisy >= 0]
+        of_noisy = np.bincount(labelled, minlength=len(self.pairs)) * (self.n_noisy / len(self.noisy))
         return weights_of_labels(of_pairs, of_noisy + of_pairs)
 
     def is_chosen_by_suspicion(self) -> bool:
@@ -177,6 +193,20 @@ def read_held_out(
         labels = labels.of_classes(_classes(proba, labels.classes, c))
     check_columns(labels, c)
     return held_out_of(_candidate(proba, clean[0], labels, c), labels), labels.classes, c
+
+
+def without_features(
+    columns: GivenLabels, clean: tuple[Any, Any, Any], classes: Any
+) -> tuple[NDArray, tuple[Any, Any, Any], Any]:
+    """Equal probabilities of all classes, for labels without features; also of clean samples, and the classes."""
+    n = len(as_array(columns.given, columns.name))
+    _, y_clean, y_clean_noisy = clean
+    separate = SeparateLabels(0 if y_clean is None else len(y_clean), [] if y_clean is None else y_clean, y_clean_noisy)
+    if classes is None:
+        classes = read_labels(columns, n, separate).classes
+    c = len(classes)
+    of_clean = None if y_clean is None else np.full((separate.n, c), 1 / c)
+    return np.full((n, c), 1 / c), (of_clean, y_clean, y_clean_noisy), classes
 
 
 def _separate(proba: ArrayLike | None, y: ArrayLike | None, y_noisy: ArrayLike | None, c: int) -> SeparateLabels:

@@ -166,7 +166,8 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         X : array-like, sparse matrix or data frame with n_samples rows
             Any input that the estimator accepts.
         y : array-like of shape (n_samples,), or data frame
-            Noisy labels; as a data frame, one column of labels for each source, and a column "verified".
+            Noisy labels; as a data frame, one column of labels for each source, and a column "verified". Samples
+            without any label are not trained on, but predicted out of fold, and count in class shares.
         y_verified, meta, X_meta, y_meta, y_meta_noisy, sources, groups
             True labels of verified samples, separate clean samples, the source of each label, and groups of samples
             that are not independent, as in `EMTransitionClassifier.fit`.
@@ -289,9 +290,9 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         self.calibration_ = fit.calibration
         self.classes_ = labels.classes
         self.prediction_weights_ = pool_weights(of_clean._replace(label=None), labels.clean, fit.offset)
-        features = np.concatenate([fit.calibrated(fit.best.proba), of_clean.features])
+        features = np.concatenate([fit.calibrated(fit.all_samples.candidates[0].proba), of_clean.features])
         proba = pooled(Views(features, clean=alone.held_out), self.prediction_weights_)
-        self.oof_proba_ = fit.held_out.in_order(*np.split(proba, [n]))
+        self.oof_proba_ = fit.all_samples.in_order(*np.split(proba, [n]))
         self.diagnostics_ = self.noise_model_.diagnostics_
         self.diagnostics_ |= worse_than_labels(proba[n:], labels.clean, labels.noisy_of_clean)
         for name in {"n_features_in_", "feature_names_in_"} & set(dir(self.estimator_)):
@@ -341,7 +342,8 @@ class _Rows(NamedTuple):
         """Most probable true class of each noisy sample, weighted by its probability, and the true labels."""
         clean = self.labels.clean
         weight = self.weight * np.concatenate([posterior.max(axis=1), np.ones(len(clean))])
-        return np.concatenate([posterior.argmax(axis=1), clean]), weight
+        noisy = np.where(self.labels.noisy >= 0, posterior.argmax(axis=1), -1)  # unlabelled samples teach nothing
+        return np.concatenate([noisy, clean]), weight
 
 
 class _OfClean(NamedTuple):

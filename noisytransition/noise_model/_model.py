@@ -14,7 +14,7 @@ from ..labels._read import read_labels
 from ..likelihood._channels import Channel, OneT, floored
 from ..likelihood._diagnostics import diagnose, warn_of_reasons
 from ..likelihood._fit import NoiseFit, fit_noise, left_out_of_clean, shrunk_gold_start, with_error_bars
-from ..likelihood._held_out import DENOISING, HeldOut, check_columns, denoised, read_held_out
+from ..likelihood._held_out import DENOISING, HeldOut, check_columns, denoised, read_held_out, without_features
 from ..likelihood._pool import Views
 from ..likelihood._shrinkage import Prior, check_prior, with_other_labels
 from ..likelihood._sources import SourceFit, fit_sources, log_likelihood
@@ -138,7 +138,7 @@ class LabelNoiseModel:
     # ---- fit
     def fit(
         self,
-        proba: ArrayLike,
+        proba: ArrayLike | None,
         y_noisy: ArrayLike,
         *,
         y_verified: ArrayLike | None = None,
@@ -156,11 +156,12 @@ class LabelNoiseModel:
         Parameters
         ----------
         proba : array-like of shape (n, c)
-            Out-of-sample probabilities of the samples, from any classifier.
+            Out-of-sample probabilities of the samples, from any classifier. None: there are no features, such as for
+            verdicts of a judge; each class is equally probable (:doc:`/judges`).
         y_noisy : array-like of shape (n,) or data frame
-            Noisy labels in the order of `proba`; only verified samples can miss one. In a data frame, the columns
-            "verified" and "verified_probability" replace the arguments below. Each other column has the labels of one
-            source, possibly with missing values.
+            Noisy labels in the order of `proba`. Samples without any label count in shares, with their probabilities.
+            In a data frame, the columns "verified", "verified_probability" and "group" replace the arguments below.
+            Each other column has the labels of one source, possibly with missing values.
         y_verified : array-like of shape (n,), optional
             True labels of verified samples; missing for all others (None, NaN, NA, or -1 if -1 is not a class).
         proba_clean, y_clean : array-like of shape (n_clean, c) and (n_clean,), optional
@@ -193,7 +194,9 @@ class LabelNoiseModel:
         if self.proba_of not in (None, "true", "noisy"):
             raise ValueError(f"proba_of={self.proba_of!r}; pass 'true' or 'noisy', or None with verified samples.")
         columns = split_columns(y_noisy, y_verified, "y_noisy", sources, verified_probability, groups)
-        clean = proba_clean, y_clean, y_clean_noisy
+        clean: tuple[Any, Any, Any] = proba_clean, y_clean, y_clean_noisy
+        if proba is None:
+            proba, clean, classes = without_features(columns, clean, classes)
         held_out, labels, c = read_held_out(proba, columns, clean, classes, sample_weight)
         check_prior(self.prior, c)
         if not len(held_out.clean) and self.proba_of is None:
@@ -225,6 +228,8 @@ class LabelNoiseModel:
         # expected counts also use the features, so they are more precise than counts from T and the noisy labels
         unverified = (fit.counts - held_out.scaled_pairs)[:c].sum(axis=1)
         self.class_counts_ = unverified * (held_out.n_noisy / len(held_out.noisy))
+        without_label = fit.all_samples.candidates[0].proba[fit.all_samples.noisy < 0]
+        self.class_counts_ += fit.calibrated(without_label)[:, :c].sum(axis=0)
         self._channel: Channel = fit.channel if c == len(labels) else fit.channel.of_classes(c)
         self.calibration_ = None if fit.calibration is None else fit.calibration.of_classes(c)
         self.uncertainty_ = None if bars is None else bars.of_classes(c)
@@ -233,7 +238,7 @@ class LabelNoiseModel:
         self.log_evidence_ = fit.log_evidence
         self.best_candidate_ = int(fit.log_evidence.argmax())
         self.diagnostics_ = diagnose(fit, self.uncertainty_, self.classes_)
-        self.held_out_ = held_out._replace(candidates=[fit.best])
+        self.held_out_ = fit.all_samples
         self.sources_: SourceFit | None = None
         self.shares_of_views_: dict[str, float] | None = None
         if held_out.sources is not None:
@@ -644,7 +649,7 @@ class LabelNoiseModel:
         proba, y_noisy, y_verified, calibrate
             As in `posterior`. Verified samples get their true label.
         threshold : float in [0, 1], default=0.9
-            Minimum posterior of the most probable class to replace the label.
+            Minimum posterior of the most probable class to replace the label. A missing label is always replaced.
 
         Returns
         -------
@@ -654,7 +659,8 @@ class LabelNoiseModel:
         check_rate(threshold, "threshold")
         samples, y = self._samples(proba, y_noisy, y_verified, calibrate)
         judged = samples.judge(self._channel)
-        codes = np.where(judged.certainty >= threshold, judged.suggested, judged.noisy)
+        is_replaced = (judged.certainty >= threshold) | (judged.noisy < 0)
+        codes = np.where(is_replaced, judged.suggested, judged.noisy)
         return like_series(self.labels_[codes], y, getattr(y, "name", None))
 
     # ---- inputs
@@ -666,8 +672,8 @@ class LabelNoiseModel:
         if y is None and y_verified is None:
             rows = samples_of_fit(self).positions
             if len({len(of_true), len(rows), int(rows[-1]) + 1}) > 1:
-                of = f"proba has {len(of_true)} rows, and {len(rows)} of {rows[-1] + 1} samples of fit have labels"
-                raise ValueError(f"y_noisy is None, but {of} and weights above 0. Pass y_noisy.")
+                of = f"proba has {len(of_true)} rows, and {len(rows)} of {rows[-1] + 1} samples of fit were used"
+                raise ValueError(f"y_noisy is None, but {of}. Pass X or proba, and y_noisy.")
             return self._samples_of_fit(of_true), None
         warn_of_order(proba, y, y_verified)
         columns = split_columns(y, y_verified, "y_noisy")
@@ -694,8 +700,8 @@ class LabelNoiseModel:
 
     def _views(self, fit: NoiseFit, T: NDArray) -> tuple[Views, Views]:
         """What features and labels say about noisy samples, and about clean ones by a calibration without each."""
-        of = fit.held_out
-        of_noisy = Views(fit.calibrated(fit.best.proba), self._label_likelihood(of.noisy, of.rows, T))
+        of = fit.all_samples
+        of_noisy = Views(fit.calibrated(of.candidates[0].proba), self._label_likelihood(of.noisy, of.rows, T))
         return of_noisy, Views(left_out_of_clean(fit), self._label_likelihood(of.noisy_of_clean, of.rows_of_clean, T))
 
     def _label_likelihood(self, noisy: NDArray, rows: NDArray, T: NDArray) -> NDArray[np.float64]:
@@ -724,7 +730,7 @@ class LabelNoiseModel:
     def _rows_of_fit(self, y_noisy: Any, n: int) -> NDArray[np.intp]:
         """Positions of the samples of `fit` among n samples; none unless the noisy labels there are those of `fit`."""
         of = self.held_out_
-        given = read_labels(split_columns(y_noisy, None, "y_noisy"), n, classes=self.labels_, complete=False).given
+        given = read_labels(split_columns(y_noisy, None, "y_noisy"), n, classes=self.labels_).given
         rows = of.positions
         same = rows[-1] < n and np.array_equal(given[rows], of.in_order(of.noisy, of.noisy_of_clean))
         return rows if same else rows[:0]

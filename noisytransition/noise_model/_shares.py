@@ -292,6 +292,7 @@ class Population:
         """Estimate the share of samples whose noisy label, or else most probable class, is the true class."""
         known = self._known(of_labels)
         given_labels, (_, of_x) = self._own
+        has_label = self.of.noisy >= 0
         noisy = self.of.noisy
         clean = self.of.noisy_of_clean
         if not of_labels:
@@ -301,7 +302,9 @@ class Population:
         predicted = np.take_along_axis(padded[0], noisy[:, None], axis=1)
         verified = np.take_along_axis(padded[1], clean[:, None], axis=1)
         right = (clean == self.of.clean)[:, None].astype(float)
-        return self._powered(predicted, verified, right, known)
+        part = copy(self)
+        part.inside = self.inside[0] & (has_label | (not of_labels)), self.inside[1]
+        return part._powered(predicted, verified, right, known)
 
     def _known(self, need_labels: bool) -> NDArray[np.bool_]:
         """Mask of the verified samples to use: all, or if noisy labels are required, samples with a noisy label."""

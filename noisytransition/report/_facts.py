@@ -205,10 +205,11 @@ def _calibration(proba: NDArray, y: NDArray[np.intp], level: float) -> Facts:
 
 def _label_issues(known: _Known, judged: Judged, shown: list[Facts]) -> Facts:
     issues = judged.issues()
+    is_unverified = ~judged.is_verified & (judged.noisy >= 0)
     return {
-        "n_rows": int((~judged.is_verified).sum()),
+        "n_rows": int(is_unverified.sum()),
         "n_issues": len(issues),
-        "n_expected": float((1 - judged.quality[~judged.is_verified]).sum()),
+        "n_expected": float((1 - judged.quality[is_unverified]).sum()),
         "agreement": judged.agreement,
         "right": 1 - known.rate,
         "memorised": judged.agreement > 1 - known.rate + _MEMORISED,

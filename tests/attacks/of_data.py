@@ -81,20 +81,23 @@ CLEAN_ROWS = [
     ("rows of another length", X[:7], "60 labels for 7 samples"),
     ("an empty Dataset", Samples([]), "without samples"),
 ]
-LABELS = [
-    ("None", None, "None"),
-    ("a number", 3, "1d array|shape|singleton|scalar|Expected|array-like"),
-    ("a label less", Y[:-1], "inconsistent|labels for 60"),
-    ("two columns", np.stack([Y, Y], 1), "1d array|shape"),
-    ("one-hot labels", np.eye(3)[Y], "1d array|shape"),
+# errors where each sample needs a label
+MISSING = [
     ("NaN", changed(Y, 3, NAN), "missing"),
-    ("infinity", changed(Y, 3, INF), "infinity"),
     ("None among labels", np.array([None, *NAMES[Y[1:]]], object), "missing"),
     ("NaN among names", np.array([NAN, *NAMES[Y[1:]]], object), "missing|NaN"),
     ("pandas' NA among names", pd.array([pd.NA, *NAMES[Y[1:]]], dtype="string"), "missing|NaN"),
     ("pandas' NA among integers", pd.array([pd.NA, *Y[1:]], dtype="Int64"), "missing|NaN"),
     ("pandas' NA in a column", pd.Series([pd.NA, *Y[1:]], dtype="Int64"), "missing|NaN"),
     ("NaN in a category", pd.Series([None, *NAMES[Y[1:]]], dtype="category"), "missing|NaN"),
+]
+LABELS = [
+    ("None", None, "None"),
+    ("a number", 3, "1d array|shape|singleton|scalar|Expected|array-like"),
+    ("a label less", Y[:-1], "inconsistent|labels for 60"),
+    ("two columns", np.stack([Y, Y], 1), "1d array|shape"),
+    ("one-hot labels", np.eye(3)[Y], "1d array|shape"),
+    ("infinity", changed(Y, 3, INF), "infinity"),
     ("numbers and names", np.array([0, *NAMES[Y[1:]]], object), "several kinds"),
     ("lists", np.array([[0], *Y[1:].tolist()], dtype=object), "type list|equally long"),
     ("bytes", np.array([b"a", b"b", b"c"])[Y], "bytes"),
@@ -149,7 +152,7 @@ FIT = [
     *(Case(f"y: {name}", "fit", {"y": value}, words) for name, value, words in LABELS),
     *(
         Case(f"y_meta: {name}", "fit", {"X_meta": X, "y_meta": value}, words.replace("inconsistent", "labels"))
-        for name, value, words in LABELS
+        for name, value, words in [*LABELS, *MISSING]
         if not name.startswith("one ") and name not in ("None", "one-hot labels") and words != "at least 2 classes"
     ),
     *(Case(f"y_verified: {name}", "fit", {"y_verified": value}, words) for name, value, words in CHECKED),
@@ -163,12 +166,6 @@ FIT = [
         "fit",
         {"y": _table().set_axis(["y", "checked"], axis=1), "fine_tuning_epochs": 2},
         "column 'verified'",
-    ),
-    Case(
-        "rows without a label",
-        "fit",
-        {"y": _table(label=pd.Series([None, *Y[1:-2], None, None], dtype="Int64"))},
-        "missing labels for 2 of 60 samples, and these are not verified",
     ),
     Case("names of verified rows", "fit", {"y": _table(verified=[*NAMES[TRUE[:18]], *[None] * 42])}, "text labels"),
     Case("clean rows without labels", "fit", {"X_meta": X_META}, "go together"),
@@ -188,7 +185,6 @@ FIT = [
     ),
     Case("labels beside a pair", "fit", {"meta": (X_META, Y_META), "y_meta": Y_META}, "go together"),
     Case("noisy labels of verified rows twice", "fit", {"y": _table(), "y_meta_noisy": Y}, "without meta"),
-    Case("NaN in a list of names", "fit", {"y": [NAN, *NAMES[Y[1:]].tolist()]}, "missing"),
     Case("numbers in a list of names", "fit", {"y": [0, *NAMES[Y[1:]].tolist()]}, "several kinds"),
     Case("noisy labels of no clean row", "fit", {"y_meta_noisy": Y_META, "meta": None}, "without meta"),
     Case("short noisy labels of clean rows", "fit", {"y_meta_noisy": Y_META[:-1]}, "y_meta_noisy has 17 labels"),

@@ -70,7 +70,6 @@ ONE = first(1)  # enough for a noise model
         pytest.param(one_class, 3, None, id="one class verified"),
         pytest.param(first(4), 6, None, id="more classes than verified samples"),
         pytest.param(silent(3), 3, None, id="all sources silent on a verified sample"),
-        pytest.param(silent(100), 3, "missing labels for 1 of 120", id="all sources silent on another sample"),
         pytest.param(repeats, 3, None, id="features repeat the label"),
         pytest.param(follows, 3, None, id="labels repeat the features"),
     ],
