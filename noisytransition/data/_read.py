@@ -24,7 +24,7 @@ from ..labels._read import Labels, SeparateLabels, labels_of_fit, read_labels
 from ..meta_gradient._forward_pass import ARRAYS, has_parts
 from ..nets import Rows
 from ..nets._rows import as_rows, canonical, separated
-from ._warnings import warn_if_unscaled, warn_of_copies
+from ._warnings import warn_if_unscaled, warn_of_copies, warn_of_groups
 
 Samples: TypeAlias = ArrayLike | Mapping[str, Any] | Dataset | sparray | spmatrix
 SeparateSamples: TypeAlias = tuple[Samples, ArrayLike] | Dataset
@@ -79,6 +79,8 @@ def read_rows(
     separate = None if beside is None else SeparateLabels(len(beside), y_meta, y_meta_noisy)
     labels = labels_of_fit(len(rows), y, y_verified, separate, sources, sample_weight, groups)
     labels = replace(labels, unlabelled=None)  # networks leave them out
+    if hasattr(estimator, "cv") and labels.groups is None:
+        warn_of_groups(getattr(rows, "source", None), labels.given[: len(rows)], stacklevel=4)
     return _with_labels(rows, beside, labels, by_label=not draws and estimator.meta_sampling == "random")
 
 

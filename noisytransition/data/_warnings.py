@@ -1,6 +1,7 @@
 """Warnings about suspicious data, before any training."""
 
 import warnings
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,8 @@ _COMPARED_ROWS = 1000
 _UNEQUAL = 4.0
 # number of clean samples that may also be in X by chance
 _BY_CHANCE = 2
+# share of samples whose most similar sample is the one before or after, beyond chance: a fifth in groups of ten
+_ALIKE = 0.1
 
 
 def warn_if_unscaled(rows: Rows, clean: Rows) -> None:
@@ -43,6 +46,31 @@ def warn_of_copies(rows: Rows, clean: Rows) -> None:
             f"{found} of the {len(clean)} clean samples are also in X and count twice. Pass their labels as "
             "y_verified instead, with one entry for each sample of X.",
             stacklevel=5,
+        )
+
+
+def warn_of_groups(X: Any, y: NDArray[np.intp], stacklevel: int) -> None:
+    """Warn if the sample that is most similar to a sample is often the one before or after it, as in a group.
+
+    X is compared if it is a numeric array of several columns or a data frame of numbers. By chance, this happens twice
+    among the samples of a class if these are sorted by class; y has their positions, -1 if missing.
+    """
+    x = X.to_numpy() if hasattr(X, "iloc") else X
+    n = min(len(y), _COMPARED_ROWS)
+    counts = np.bincount(y[:n][y[:n] >= 0])
+    if not isinstance(x, np.ndarray) or x.dtype.kind not in "biuf" or n < 3 or x[0].size < 2:
+        return
+    from sklearn.neighbors import NearestNeighbors
+
+    x = x[:n].reshape(n, -1).astype(np.float64)
+    x = np.nan_to_num((x - x.mean(axis=0)) / np.maximum(x.std(axis=0), 1e-12))
+    nearest = NearestNeighbors(n_neighbors=1).fit(x).kneighbors(return_distance=False)[:, 0]
+    beside = float((np.abs(nearest - np.arange(n)) == 1).mean())
+    if beside > 2 / max(counts[counts > 0].min(initial=n) - 1, 1) + _ALIKE:
+        warnings.warn(
+            f"For {beside:.0%} of the samples, the most similar one is that before or after it. If these are not "
+            "independent, such as images of a patient, pass groups=, so that no group is in two folds.",
+            stacklevel=stacklevel,
         )
 
 

@@ -8,6 +8,7 @@ from scipy import optimize, special
 
 from ..labels._draw import is_balanced
 from ..labels._encode import shortened
+from ..labels._groups import sums_by_group
 from ..transition._estimation import pair_counts
 from ._calibration import tempered_log_loss
 from ._class_offset import shares_differ
@@ -34,6 +35,8 @@ _ERRORS_OF_AGREEMENT = 2.0
 # of sample, and 0.05 to 0.27 (at least 3 standard errors) if only the clean samples of a forest are out-of-sample
 _CERTAINTY = 0.03
 _ERRORS_OF_CERTAINTY = 3.0
+# difference of mean probabilities of verified and other samples below which shares are hardly affected
+_DIFFERENT = 0.03
 # Reported without a warning. "not_one_T" is as frequent, a fifth of the fits without pairs, among fits with good error
 # bars as among fits with bad ones; with pairs, T is fitted to them
 _NOTES = {"worse_than_labels", "sources_differ", "dependent_sources", "sources_not_verified"}
@@ -68,6 +71,7 @@ def diagnose(fit: NoiseFit, bars: TransitionUncertainty | None, classes: NDArray
             "missing_class": _missing_class(fit.held_out.n_clean, classes),
             "unknown_shares": _unknown_shares(fit),
             "chosen": _CHOSEN if not fit.offset.any() and fit.held_out.is_chosen_by_suspicion() else "",
+            "from_elsewhere": _from_elsewhere(fit, classes),
             "verified_labels": _verified_labels(fit.wrong_true_labels, len(fit.held_out.clean)),
             "not_one_T": _not_one_T(fit),
             "under_trained": _under_trained(fit.held_out, fit.held_out.weights_of_clean(fit.offset)),
@@ -151,6 +155,31 @@ def _unknown_shares(fit: NoiseFit) -> str:
     return (
         "each class has the same number of clean samples, unlike the noisy samples; if the clean samples are "
         "stratified, set meta_sampling='stratified'"
+    )
+
+
+def _from_elsewhere(fit: NoiseFit, classes: NDArray) -> str:
+    """Verified samples have other features than the rest: Hotelling's test of the mean out-of-sample probabilities."""
+    of = fit.held_out
+    of_noisy, of_clean = fit.best[1:]
+    means = of_noisy.mean(axis=0)
+    weights = of.weights_of_clean(fit.offset)[:, None]
+    residuals = sums_by_group(weights * (of_clean - means), None if of.groups is None else of.groups[1])
+    m = len(residuals)
+    k = len(classes) - 1
+    if m <= 2 * k or fit.offset.any() or is_balanced(of.n_clean):
+        return ""
+    difference = residuals.sum(axis=0) / weights.sum()
+    most = np.abs(difference[: len(classes)]).argmax()
+    covariance = m * np.cov(residuals.T) / weights.sum() ** 2 + np.cov(of_noisy.T) / len(of_noisy)
+    statistic = difference @ np.linalg.pinv(covariance, hermitian=True) @ difference
+    pvalue = special.fdtrc(k, m - k, statistic * (m - k) / (k * (m - 1)))
+    if pvalue >= WARN_P or abs(difference[most]) <= _DIFFERENT:
+        return ""
+    return (
+        f"the verified samples differ from the others: the classifier predicts class {classes.tolist()[most]!r} with a "
+        f"mean probability of {means[most] + difference[most]:.2f} there and {means[most]:.2f} elsewhere. T, class "
+        "shares and accuracies assume that they were drawn at random; verify some samples drawn from all"
     )
 
 

@@ -20,6 +20,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, has_fit_para
 from ..base._classifier import REQUESTED, NoisyLabelClassifier
 from ..base._noise_model_mixin import NoiseModelMixin
 from ..data._read import separate_samples
+from ..data._warnings import warn_of_groups
 from ..fitting._checks import CONSTRAINTS
 from ..fitting._cross_fitting import check_folds, fold_of_samples
 from ..labels._pandas import in_class_order, warn_of_order
@@ -203,6 +204,8 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         X_meta, *labels_meta = separate
         beside = None if X_meta is None else SeparateLabels(_num_samples(X_meta), *labels_meta)
         labels = labels_of_fit(_num_samples(X), y, y_verified, beside, sources, sample_weight, groups)
+        if labels.groups is None:
+            warn_of_groups(X, labels.given[: labels.n_X], stacklevel=4)
         check_prior(self.transition_prior, len(labels.classes), "transition_prior")
         if labels.weights is not None and _weight_name(self.estimator) is None:
             raise ValueError(f"{type(self.estimator).__name__} does not accept sample_weight. Call fit without it.")

@@ -1,13 +1,16 @@
 """Groups of samples that are not independent, in all estimators that cross-fit, and in folds of verified samples."""
 
 import functools
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold, cross_val_predict, cross_val_score
 
@@ -19,6 +22,7 @@ from noisytransition import (
     TrustedKFold,
     flip_labels,
 )
+from noisytransition.data._warnings import warn_of_groups
 from noisytransition.fitting._cross_fitting import fold_of_rows, fold_of_samples
 
 T = np.array([[0.8, 0.2], [0.3, 0.7]])
@@ -197,3 +201,41 @@ def test_methods_without_folds_ignore_groups():
     clf = GLCClassifier("linear", max_epochs=1, random_state=0)
     one = clf.fit(X, noisy, y_verified=verified).predict_proba(X)
     np.testing.assert_array_equal(clf.fit(X, noisy, y_verified=verified, groups=patient).predict_proba(X), one)
+
+
+# ---------------------------------------------------------------------------- groups that were not passed
+ALIKE = "pass groups="
+
+
+@pytest.mark.parametrize("form", [np.asarray, pd.DataFrame, lambda X: X.reshape(-1, 2, 4)])
+def test_similar_samples_beside_each_other_are_warned_of(form):
+    X, _, noisy, _, _ = patients()
+    with pytest.warns(UserWarning, match=ALIKE):
+        warn_of_groups(form(X), noisy, stacklevel=1)
+
+
+@pytest.mark.parametrize("clf", [small_em(), TransitionClassifierCV(LogisticRegression(), random_state=0)])
+def test_groups_are_not_warned_of_if_they_are_passed(clf):
+    X, _, noisy, patient, verified = patients()
+    with pytest.warns(UserWarning, match=ALIKE):
+        clf.fit(X, noisy, y_verified=verified)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", ALIKE)
+        clf.fit(X, noisy, y_verified=verified, groups=patient)
+
+
+@pytest.mark.parametrize(
+    ("load", "is_sorted"),  # digits are not sorted: those of a writer would be beside each other
+    [
+        (load_digits, False),
+        *((load, sorts) for load in (load_iris, load_breast_cancer, load_wine) for sorts in (False, True)),
+    ],
+)
+def test_independent_samples_give_no_alarm(load, is_sorted):
+    X, y = load(return_X_y=True)
+    order = y.argsort(kind="stable") if is_sorted else np.arange(len(y))
+    texts = np.array(["a text", "another"])[y % 2]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for features in (X[order], X[order, :1], texts, X[:2], sparse.csr_array(X)):
+            warn_of_groups(features, y[order][: features.shape[0]], stacklevel=1)
