@@ -261,6 +261,6 @@ def test_a_fit_is_a_short_walk(name):
     structure = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(structure)
     functions, files, calls = structure.fit(methods.METHODS[name](max_epochs=3, random_state=0))
-    assert functions <= 320
+    assert functions <= 330
     assert files <= 40
-    assert calls <= 150  # from one package of the library into another; T in a fit passes five of them
+    assert calls <= 165  # from one package of the library into another; T in a fit passes five of them

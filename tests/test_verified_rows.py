@@ -174,10 +174,6 @@ def test_true_labels_in_place_of_given_ones_are_warned_of(verified):
 @pytest.mark.parametrize(
     ("change", "word"),
     [
-        (
-            lambda t: t.assign(label=t.label.where(t.index >= 7), verified=np.where(t.index < 4, 1, None)),
-            "for 3 of",
-        ),
         (lambda t: t.assign(verified=t.label), "all samples are verified"),
         (lambda t: t.assign(verified=None), "no sample is verified"),
         (lambda t: t.assign(verified=t.verified.notna()), "mask"),

@@ -24,7 +24,7 @@ from ..labels._read import Labels, SeparateLabels, labels_of_fit, read_labels
 from ..meta_gradient._forward_pass import ARRAYS, has_parts
 from ..nets import Rows
 from ..nets._rows import as_rows, canonical, separated
-from ._warnings import warn_if_unscaled, warn_of_copies, warn_of_groups
+from ._warnings import warn_if_unscaled, warn_of_copies
 
 Samples: TypeAlias = ArrayLike | Mapping[str, Any] | Dataset | sparray | spmatrix
 SeparateSamples: TypeAlias = tuple[Samples, ArrayLike] | Dataset
@@ -42,9 +42,9 @@ HOW_TO_PASS = (
 class FitData(NamedTuple):
     """Classes, noisy and clean samples with class indices as labels, and labels by source if there are several.
 
-    Noisy samples have a weight above 0. With groups, both have the column ``group``. Clean samples have
-    ``design_weight``, ``noisy_label`` (-1 if unknown), ``drawn`` (probabilities of their draw), and ``sample_weight``
-    by their draw (with `by_label`), if these are known.
+    Noisy samples have a weight above 0. With groups or weights, both have the columns ``group`` and ``design_weight``.
+    Clean samples have ``noisy_label`` (-1 if unknown), ``drawn`` (probabilities of their draw) and ``sample_weight`` by
+    their draw (with `by_label`), if these are known.
     """
 
     classes: NDArray
@@ -78,9 +78,6 @@ def read_rows(
     beside = None if X_meta is None else _separate_rows(estimator, X_meta, rows)
     separate = None if beside is None else SeparateLabels(len(beside), y_meta, y_meta_noisy)
     labels = labels_of_fit(len(rows), y, y_verified, separate, sources, sample_weight, groups)
-    labels = replace(labels, unlabelled=None)  # networks leave them out
-    if hasattr(estimator, "cv") and labels.groups is None:
-        warn_of_groups(getattr(rows, "source", None), labels.given[: len(rows)], stacklevel=4)
     return _with_labels(rows, beside, labels, by_label=not draws and estimator.meta_sampling == "random")
 
 
@@ -101,11 +98,12 @@ def _separate_rows(estimator: BaseEstimator, X_meta: Any, rows: Rows) -> Rows:
 
 def _with_labels(rows: Rows, beside: Rows | None, labels: Labels, *, by_label: bool) -> FitData:
     """Select noisy and clean samples, from `rows` or `beside`, and add their labels and weights."""
+    labels = replace(labels, unlabelled=None)  # networks leave them out
     in_X, of_clean = labels.positions
     noisy = rows if len(in_X) == len(rows) else rows.take(in_X)
     groups = labels.groups_of or (None, None)
     weights = labels.weights_of or (None, None)
-    noisy = noisy.with_columns(label=labels.noisy, sample_weight=weights[0], group=groups[0])
+    noisy = noisy.with_columns(label=labels.noisy, sample_weight=weights[0], group=groups[0], design_weight=weights[0])
     clean = rows.take(of_clean) if beside is None else beside
     weight: Any = None if labels.weights is None else 1.0  # the mean weight of the noisy samples
     if by_label and len(clean) and np.ptp(of_draw := labels.weights_of_draw()):

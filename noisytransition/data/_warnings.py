@@ -52,11 +52,12 @@ def warn_of_copies(rows: Rows, clean: Rows) -> None:
 def warn_of_groups(X: Any, y: NDArray[np.intp], stacklevel: int) -> None:
     """Warn if the sample that is most similar to a sample is often the one before or after it, as in a group.
 
-    X is compared if it is a numeric array of several columns or a data frame of numbers. By chance, this happens twice
-    among the samples of a class if these are sorted by class; y has their positions, -1 if missing.
+    X is compared if it is a numeric array of several columns, rows of one, or a data frame of numbers. By chance, this
+    happens twice among the samples of a class if these are sorted by class; y has their positions, -1 if missing.
     """
-    x = X.to_numpy() if hasattr(X, "iloc") else X
     n = min(len(y), _COMPARED_ROWS)
+    some = X.take(np.arange(n)).X if isinstance(X, Rows) else X
+    x = some.to_numpy() if hasattr(some, "iloc") else some
     counts = np.bincount(y[:n][y[:n] >= 0])
     if not isinstance(x, np.ndarray) or x.dtype.kind not in "biuf" or n < 3 or x[0].size < 2:
         return

@@ -168,28 +168,21 @@ def _held_out(run: Run, noisy: list[NDArray], clean: list[NDArray], epochs: list
         rows_of_clean=np.full(len(kept_clean), -1) if run.clean.index is None else run.clean.index[kept_clean],
         sources=run.sources,
         drawn=run.clean.take(kept_clean).columns.get("drawn"),
-        groups=_both(run, "group", "group", kept_noisy, kept_clean),
-        weights=_both(run, "sample_weight", "design_weight", kept_noisy, kept_clean),
+        groups=None if (of := of_both(run, "group")) is None else (of[0][kept_noisy], of[1][kept_clean]),
+        weights=None if (of := of_both(run, "design_weight")) is None else (of[0][kept_noisy], of[1][kept_clean]),
     )
 
 
 def _draw_folds(run: Run, cv: int | None) -> tuple[list[NDArray[np.intp]], list[NDArray[np.intp]]]:
     """Draw the positions of noisy and clean samples of each fold; without `cv`, of a single held-out set."""
-    noisy, clean = fold_of_samples(run.noisy.label, run.clean.label, groups_of(run), cv, run.seed)
+    noisy, clean = fold_of_samples(run.noisy.label, run.clean.label, of_both(run, "group"), cv, run.seed)
     folds = range(cv or 1)
     return [np.flatnonzero(noisy == k) for k in folds], [np.flatnonzero(clean == k) for k in folds]
 
 
-def groups_of(run: Run) -> tuple[NDArray[np.intp], NDArray[np.intp]] | None:
-    """Groups of the noisy and of the clean samples; None if samples are independent."""
-    return _both(run, "group", "group", slice(None), slice(None))
-
-
-def _both(run: Run, of_noisy: str, of_clean: str, noisy: Any, clean: Any) -> tuple[NDArray, NDArray] | None:
-    """A column of noisy samples and one of clean samples, at these positions; None without them."""
-    if of_noisy not in run.noisy.columns:
-        return None
-    return run.noisy.columns[of_noisy][noisy], run.clean.columns[of_clean][clean]
+def of_both(run: Run, name: str) -> tuple[NDArray, NDArray] | None:
+    """A column of the noisy and of the clean samples; None without it."""
+    return (run.noisy.columns[name], run.clean.columns[name]) if name in run.noisy.columns else None
 
 
 def fold_of_samples(

@@ -248,7 +248,9 @@ def with_error_bars(fit: NoiseFit) -> tuple[NoiseFit, TransitionUncertainty | No
     if fit.one_T.calibration is not None:
         proba = fit.one_T.calibration(proba)
         of_clean = shift_class_prior(fit.one_T.calibration(fit.best.proba_meta), fit.offset)
-    effects = _design_effects(fit, proba, of_clean)
+    effects = (1.0, 1.0, 1.0)
+    if of.groups is not None and of_clean is not None:
+        effects = _design_effects(fit, proba, of_clean, of.groups)
     bars = error_bars(proba, of.noisy, fit.one_T.transition_matrix, of_clean, of.scaled_pairs, effects)
     # differences between estimates of T contradict the model: by influence, ...
     bars = bars.widened(fit.one_T.transition_matrix - fit.at_weight_one)
@@ -266,19 +268,18 @@ def with_error_bars(fit: NoiseFit) -> tuple[NoiseFit, TransitionUncertainty | No
     return fit, bars
 
 
-def _design_effects(fit: NoiseFit, proba: NDArray, of_clean: NDArray | None) -> tuple[float, float, float]:
+def _design_effects(
+    fit: NoiseFit, proba: NDArray, of_clean: NDArray, groups: tuple[NDArray, NDArray]
+) -> tuple[float, float, float]:
     """Design effects of groups on the information in noisy samples, clean samples and pairs."""
     of = fit.held_out
-    if of.groups is None or of_clean is None:
-        return 1.0, 1.0, 1.0
-    of_noisy, groups = of.groups
     one = np.eye(len(of.pairs))
     T = fit.one_T.transition_matrix
     known = of.noisy_of_clean >= 0
     of_pairs = one[of.noisy_of_clean[known]] - T[of.clean[known]]
     return (
-        design_effect(one[of.noisy] - proba @ T, of_noisy),
-        design_effect(one[of.clean] - of_clean, groups),
+        design_effect(one[of.noisy] - proba @ T, groups[0]),
+        design_effect(one[of.clean] - of_clean, groups[1]),
         design_effect(of_pairs, of.groups_of_pairs),
     )
 

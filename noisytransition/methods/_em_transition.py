@@ -14,8 +14,9 @@ from torch import nn
 from ..base._classifier import NoisyLabelClassifier
 from ..base._noise_model_mixin import NoiseModelMixin
 from ..data._read import DRAWS
+from ..data._warnings import warn_of_groups
 from ..fitting._checks import CONSTRAINTS, NUMBER
-from ..fitting._cross_fitting import check_folds, cross_fit, groups_of, predict_from_clean, train_on_both
+from ..fitting._cross_fitting import check_folds, cross_fit, of_both, predict_from_clean, train_on_both
 from ..fitting._parameters import Module
 from ..fitting._run import Run
 from ..fitting._starts import classes_without_clean_rows, start_of_transition
@@ -252,7 +253,10 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     # ---- checks
     def _check_data(self, run: Run) -> None:
         check_prior(self.transition_prior, len(run.classes), "transition_prior")
-        check_folds(self.cv, len(run.noisy), run.n_clean, groups_of(run))
+        groups = of_both(run, "group")
+        check_folds(self.cv, len(run.noisy), run.n_clean, groups)
+        if groups is None:
+            warn_of_groups(run.noisy, run.noisy.label, stacklevel=4)
         if self.meta_sampling == "random":
             return
         if own := sorted(name for name in DRAWS if name in self._net_params):

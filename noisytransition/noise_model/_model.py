@@ -672,8 +672,8 @@ class LabelNoiseModel:
         if y is None and y_verified is None:
             rows = samples_of_fit(self).positions
             if len({len(of_true), len(rows), int(rows[-1]) + 1}) > 1:
-                of = f"proba has {len(of_true)} rows, and {len(rows)} of {rows[-1] + 1} samples of fit were used"
-                raise ValueError(f"y_noisy is None, but {of}. Pass X or proba, and y_noisy.")
+                of = f"proba has {len(of_true)} rows, and {len(rows)} of {rows[-1] + 1} samples of fit have labels"
+                raise ValueError(f"y_noisy is None, but {of} and weights above 0. Pass X or proba, and y_noisy.")
             return self._samples_of_fit(of_true), None
         warn_of_order(proba, y, y_verified)
         columns = split_columns(y, y_verified, "y_noisy")

@@ -25,7 +25,7 @@ from noisytransition.transition import (
 # ---------------------------------------------------------------------------- fits
 NAMES = {
     "integers": np.array([-(2**60), 0, 7, 2**60]),
-    "text": np.array(["", "Ä", "日本", "zebra 🦓"]),
+    "text": np.array(["?", "Ä", "日本", "zebra 🦓"]),
     "floats": np.array([-1e15, 0.0, 2.0, 1e15]),
     "objects": np.array(["a", "b", "c", "d"], dtype=object),
     "truth values": np.array([False, True]),
