@@ -161,18 +161,19 @@ def _unknown_shares(fit: NoiseFit) -> str:
 def _from_elsewhere(fit: NoiseFit, classes: NDArray) -> str:
     """Verified samples have other features than the rest: Hotelling's test of the mean out-of-sample probabilities."""
     of = fit.held_out
-    of_noisy, of_clean = fit.best[1:]
+    k = len(classes) - 1
+    of_noisy, of_clean = (proba[:, :k] for proba in fit.best[1:])  # others follow from their sum
     means = of_noisy.mean(axis=0)
     weights = of.weights_of_clean(fit.offset)[:, None]
     residuals = sums_by_group(weights * (of_clean - means), None if of.groups is None else of.groups[1])
     m = len(residuals)
-    k = len(classes) - 1
     if m <= 2 * k or fit.offset.any() or is_balanced(of.n_clean):
         return ""
     difference = residuals.sum(axis=0) / weights.sum()
-    most = np.abs(difference[: len(classes)]).argmax()
+    most = np.abs(difference).argmax()
     covariance = m * np.cov(residuals.T) / weights.sum() ** 2 + np.cov(of_noisy.T) / len(of_noisy)
-    statistic = difference @ np.linalg.pinv(covariance, hermitian=True) @ difference
+    inverse = np.linalg.pinv(np.atleast_2d(covariance), rcond=1e-6, hermitian=True)  # a class may never occur
+    statistic = difference @ inverse @ difference
     pvalue = special.fdtrc(k, m - k, statistic * (m - k) / (k * (m - 1)))
     if pvalue >= WARN_P or abs(difference[most]) <= _DIFFERENT:
         return ""
