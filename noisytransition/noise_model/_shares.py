@@ -25,8 +25,8 @@ _FOLDS = 10
 _LEAST_IN_STRATUM = 5
 # For another batch: maximum number of steps and tolerance of the maximisation; rounds of the correction
 _MAX_STEPS, _TOLERANCE, _ROUNDS = 1000, 1e-7, 5
-# Half an event that no prediction predicts, in each stratum, as in Jeffreys' prior of a proportion: of few rare events,
-# none may be among the verified samples
+# Half an event that no prediction predicts, as in Jeffreys' prior of a proportion, in the stratum where it counts most:
+# of few rare events, none may be among the verified samples
 _UNSEEN = 0.5
 # A bound is 0 or 1 if fewer cases are expected there (Brown, Cai, DasGupta, "Interval Estimation for a Binomial
 # Proportion", 2001)
@@ -91,12 +91,14 @@ def prediction_powered(
     m = sum(part.n_drawn for part in parts)
     found = _powered_mean(parts)
     share = np.clip(found.mean, 0, 1)
-    unseen = sum(part.share**2 * _UNSEEN * part.weight_of_one**2 for part in parts)
+    unseen = _UNSEEN * max(part.share * part.weight_of_one for part in parts) ** 2
     alone = found.alone + unseen
     variance = (found.variance + unseen) * _student(m - len(parts))
     base: Any = m
     if len(parts) > 1 or np.ptp(parts[0].weights) or groups is not None:  # random samples with the same variance
-        base = np.clip(share * (1 - share), 1 / (m + 2), None) / alone
+        counted = sum(part.share * part.mean(np.zeros(())) for part in parts)
+        smooth = (m * counted + _UNSEEN) / (m + 2 * _UNSEEN)
+        base = smooth * (1 - smooth) / alone
     return Estimate(share, np.minimum(base * np.maximum(alone / variance, 1), len(predicted) + len(true)))
 
 
