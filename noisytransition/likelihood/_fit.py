@@ -291,9 +291,8 @@ def _rectified(fit: NoiseFit) -> Rectified:
     proba, y, noisy = fit.of_pairs
     of_pairs = fit.channel.posterior(proba, noisy)
     if not fit.is_one_T:
-        for out in folds_of(
-            np.argsort(proba[np.arange(len(y)), y]), N_FOLDS, of.groups_of_pairs
-        ):  # whatever the order of the samples
+        order = np.argsort(proba[np.arange(len(y)), y])  # whatever the order of the samples
+        for out in folds_of(order, N_FOLDS, of.groups_of_pairs):
             channel, _ = fit_channel(proba[~out], y[~out], noisy[~out], T)
             of_pairs[out] = channel.posterior(proba[out], noisy[out])
     of_noisy = fit.channel.posterior(fit.calibrated(fit.best.proba), of.noisy)

@@ -482,7 +482,7 @@ class LabelNoiseModel:
         return data_frame(rows, list(parts)).assign(n_verified=[part.n_verified for part in parts.values()])
 
     # ---- samples to verify
-    def suggest_rows(self, n: int, target: str = "shares", *, random_state: RandomState = None) -> Any:
+    def suggest_rows(self, n: int, target: str = "shares", *, of: Any = None, random_state: RandomState = None) -> Any:
         """Draw samples to verify next, with known probabilities (:doc:`/which_rows`).
 
         Half of each probability is uniform. The other half is proportional to a posterior standard deviation: of the
@@ -494,9 +494,11 @@ class LabelNoiseModel:
         ----------
         n : int
             Number of samples.
-        target : {"transition", "shares", "accuracy"}, default="shares"
+        target : {"transition", "shares", "accuracy", "class"}, default="shares"
             Estimate to improve: T (for which random samples are as good), `class_shares`, or `accuracy_interval` of the
-            classifier.
+            classifier. "class": find samples of a rare class.
+        of : label, optional
+            The class to find. The second half of each probability is then proportional to its posterior probability.
         random_state : int, RandomState, Generator or None
             As in `flip_labels`.
 
@@ -507,7 +509,7 @@ class LabelNoiseModel:
             the draw, relative to a random draw (``n / n_not_verified``). It is at least 0.5, unless all more probable
             samples are drawn with certainty.
         """
-        return suggest_rows(self, n, target, random_state)
+        return suggest_rows(self, n, target, of, random_state)
 
     def plan(self, target: str = "transition", width: float = 0.05, level: float = 0.9) -> Plan:
         """Compute how many samples to verify for intervals of a given width.

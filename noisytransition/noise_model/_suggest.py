@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from ..labels._arrays import is_number
-from ..labels._encode import shortened
+from ..labels._encode import encode, shortened
 from ..transition._checks import check_count, check_level
 from ..transition._noise import RandomState, as_generator
 from ._samples import data_frame
@@ -43,7 +43,7 @@ class Plan(NamedTuple):
 
 
 # ---------------------------------------------------------------------------- which
-def suggest_rows(model: Any, n: int, target: str, random_state: RandomState) -> Any:
+def suggest_rows(model: Any, n: int, target: str, of: Any, random_state: RandomState) -> Any:
     """Draw samples with known probabilities; see `LabelNoiseModel.suggest_rows`."""
     held_out = samples_of_fit(model)
     if model.meta_sampling == "stratified":
@@ -54,27 +54,37 @@ def suggest_rows(model: Any, n: int, target: str, random_state: RandomState) -> 
     n = check_count(n, 1, "n")
     if n > (most := len(held_out.noisy)):
         raise ValueError(f"n={n}, but only {most} samples are not verified; pass at most {most}.")
-    probability = inclusion_probabilities(draw_sizes(model, target), n)
+    probability = inclusion_probabilities(draw_sizes(model, target, of), n)
     chosen = draw_systematically(probability, as_generator(random_state))
     relative = probability[chosen] * (len(probability) / n)
     return data_frame({"position": held_out.rows[chosen], "probability": relative})
 
 
-def draw_sizes(model: Any, target: str) -> NDArray[np.float64]:
+def draw_sizes(model: Any, target: str, of: Any = None) -> NDArray[np.float64]:
     """Compute probabilities of the draw, up to a factor, for samples that are not verified.
 
     An inverse-probability-weighted mean has the smallest variance if samples are drawn in proportion to the standard
     deviation of their verified value (Neyman, 1934). Variances of the classes are divided by the squared class size for
-    T, whose rows are shares of a class, and by their mean for shares.
+    T, whose rows are shares of a class, and by their mean for shares. To find samples of a class, they are drawn in
+    proportion to its posterior probability.
     """
-    if target not in TARGETS:
-        raise ValueError(f"target={target!r}; pass one of {', '.join(map(repr, TARGETS))}.")
+    if target not in (*TARGETS, "class"):
+        raise ValueError(f"target={target!r}; pass one of {', '.join(map(repr, TARGETS))}, or 'class'.")
+    if (target == "class") != (of is not None):
+        raise ValueError(f"target={target!r} and of={of!r}; pass of, the class to find, with target='class' alone.")
+    if target == "class":
+        (k,) = encode(np.array([of]), model.classes_, "of")
+        return _half_at_random(model.posterior_of_fit()[:, k])
     variance = _posterior_variances(model, target)
     tiny = np.finfo(float).tiny
     unit = variance.mean(axis=0)
     if target == "transition":
         unit = model.posterior_of_fit().mean(axis=0) ** 2
-    size = np.sqrt((variance / np.maximum(unit, _SMALLEST_UNIT * max(unit.max(), tiny))).sum(axis=1))
+    return _half_at_random(np.sqrt((variance / np.maximum(unit, _SMALLEST_UNIT * max(unit.max(), tiny))).sum(axis=1)))
+
+
+def _half_at_random(size: NDArray) -> NDArray[np.float64]:
+    """Mix probabilities in proportion to a size with equal ones."""
     total = float(size.sum())
     share = size / total if total else np.full(len(size), 1 / len(size))
     return _AT_RANDOM / len(size) + (1 - _AT_RANDOM) * share

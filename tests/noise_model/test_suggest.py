@@ -233,3 +233,27 @@ def test_without_any_verified_sample_rows_are_suggested_for_all_targets():
         rows = alone.suggest_rows(30, target, random_state=0)
         assert np.isfinite(rows.probability).all()
         assert len(rows) == 30
+
+
+# ---------------------------------------------------------------------------- a rare class
+def test_samples_of_a_rare_class_are_found_with_known_probabilities():
+    rng = np.random.default_rng(0)
+    y = (rng.random(4000) < 0.02).astype(int)
+    X = rng.normal(size=(4000, 3)) + 2 * y[:, None] * (np.arange(3) < 2)
+    noisy = np.where(rng.random(4000) < np.where(y == 1, 0.3, 0.02), 1 - y, y)
+    proba = cross_val_predict(LogisticRegression(), X, noisy, method="predict_proba")
+    first = rng.choice(4000, 200, replace=False)
+    model = fitted(proba, y, noisy, first)
+    found = model.suggest_rows(200, "class", of=1, random_state=0)
+    assert y[found.position].mean() > 5 * y.mean()
+    drawn = np.full(4000, np.nan)
+    drawn[found.position] = found.probability
+    again = fitted(proba, y, noisy, [*first, *found.position], drawn)
+    share = again.class_shares().loc[1]
+    assert share.lower < 0.02 < share.upper
+
+
+@pytest.mark.parametrize("given", [{"target": "class"}, {"target": "shares", "of": 1}, {"target": "class", "of": 9}])
+def test_a_class_to_find_is_given(model, given):
+    with pytest.raises(ValueError, match="of"):
+        model.suggest_rows(5, **given)
