@@ -50,10 +50,11 @@ def warn_of_copies(rows: Rows, clean: Rows) -> None:
 
 
 def warn_of_groups(X: Any, y: NDArray[np.intp], stacklevel: int) -> None:
-    """Warn if the sample that is most similar to a sample is often the one before or after it, as in a group.
+    """Warn if the sample that is most similar to a sample is often the one before or after it, or if there are copies.
 
     X is compared if it is a numeric array of several columns, rows of one, or a data frame of numbers. By chance, this
     happens twice among the samples of a class if these are sorted by class; y has their positions, -1 if missing.
+    Copies are no chance if a column is continuous: it tells all different samples apart.
     """
     n = min(len(y), _COMPARED_ROWS)
     some = X.take(np.arange(n)).X if isinstance(X, Rows) else X
@@ -66,6 +67,14 @@ def warn_of_groups(X: Any, y: NDArray[np.intp], stacklevel: int) -> None:
     x = x[:n].reshape(n, -1).astype(np.float64)
     x = np.nan_to_num((x - x.mean(axis=0)) / np.maximum(x.std(axis=0), 1e-12))
     nearest = NearestNeighbors(n_neighbors=1).fit(x).kneighbors(return_distance=False)[:, 0]
+    different = len(np.unique(x, axis=0))
+    if different < (1 - _ALIKE) * n and max(len(np.unique(column)) for column in x.T) == different:
+        warnings.warn(
+            f"{1 - different / n:.0%} of the samples are copies of others. Pass groups=, the same for copies, so that "
+            "they are not in two folds.",
+            stacklevel=stacklevel,
+        )
+        return
     beside = float((np.abs(nearest - np.arange(n)) == 1).mean())
     if beside > 2 / max(counts[counts > 0].min(initial=n) - 1, 1) + _ALIKE:
         warnings.warn(

@@ -214,6 +214,17 @@ def test_similar_samples_beside_each_other_are_warned_of(form):
         warn_of_groups(form(X), noisy, stacklevel=1)
 
 
+def test_copies_are_warned_of_unless_they_are_chance():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    rows = rng.permutation(np.repeat(np.arange(200), 5))
+    with pytest.warns(UserWarning, match="80% of the samples are copies"):
+        warn_of_groups(X[rows], rows % 2, stacklevel=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_of_groups(rng.integers(2, size=(1000, 3)), rows % 2, stacklevel=1)  # three yes-or-no questions
+
+
 @pytest.mark.parametrize("clf", [small_em(), TransitionClassifierCV(LogisticRegression(), random_state=0)])
 def test_groups_are_not_warned_of_if_they_are_passed(clf):
     X, _, noisy, patient, verified = patients()
