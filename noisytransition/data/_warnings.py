@@ -58,15 +58,12 @@ def warn_of_groups(X: Any, y: NDArray[np.intp], stacklevel: int) -> None:
     """
     n = min(len(y), _COMPARED_ROWS)
     some = X.take(np.arange(n)).X if isinstance(X, Rows) else X
-    x = some.to_numpy() if hasattr(some, "iloc") else some
+    x = some.iloc[:n].to_numpy() if hasattr(some, "iloc") else some
     counts = np.bincount(y[:n][y[:n] >= 0])
     if not isinstance(x, np.ndarray) or x.dtype.kind not in "biuf" or n < 3 or x[0].size < 2:
         return
-    from sklearn.neighbors import NearestNeighbors
-
     x = x[:n].reshape(n, -1).astype(np.float64)
     x = np.nan_to_num((x - x.mean(axis=0)) / np.maximum(x.std(axis=0), 1e-12))
-    nearest = NearestNeighbors(n_neighbors=1).fit(x).kneighbors(return_distance=False)[:, 0]
     different = len(np.unique(x, axis=0))
     if different < (1 - _ALIKE) * n and max(len(np.unique(column)) for column in x.T) == different:
         warnings.warn(
@@ -75,6 +72,9 @@ def warn_of_groups(X: Any, y: NDArray[np.intp], stacklevel: int) -> None:
             stacklevel=stacklevel,
         )
         return
+    from sklearn.neighbors import NearestNeighbors
+
+    nearest = NearestNeighbors(n_neighbors=1).fit(x).kneighbors(return_distance=False)[:, 0]
     beside = float((np.abs(nearest - np.arange(n)) == 1).mean())
     if beside > 2 / max(counts[counts > 0].min(initial=n) - 1, 1) + _ALIKE:
         warnings.warn(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from skorch.callbacks import Callback
 from torch import nn
 
-from ..labels._groups import in_order_of_appearance
+from ..labels._groups import in_order_of_appearance, of_samples
 from ..likelihood._held_out import Candidate, HeldOut
 from ..nets import NoisyLabelNet, Rows
 from ..nets._checks import DivergenceError
@@ -168,8 +168,8 @@ def _held_out(run: Run, noisy: list[NDArray], clean: list[NDArray], epochs: list
         rows_of_clean=np.full(len(kept_clean), -1) if run.clean.index is None else run.clean.index[kept_clean],
         sources=run.sources,
         drawn=run.clean.take(kept_clean).columns.get("drawn"),
-        groups=None if (of := of_both(run, "group")) is None else (of[0][kept_noisy], of[1][kept_clean]),
-        weights=None if (of := of_both(run, "design_weight")) is None else (of[0][kept_noisy], of[1][kept_clean]),
+        groups=of_samples(of_both(run, "group"), kept_noisy, kept_clean),
+        weights=of_samples(of_both(run, "design_weight"), kept_noisy, kept_clean),
     )
 
 

@@ -27,6 +27,11 @@ def read_groups(groups: Any, n: int, n_separate: int = 0) -> NDArray[np.intp] | 
     return np.append(codes["groups"], len(names) + np.arange(n_separate))
 
 
+def of_samples(both: tuple[NDArray, NDArray] | None, noisy: Any, clean: Any) -> tuple[NDArray, NDArray] | None:
+    """Values of some noisy and of some clean samples; None without values."""
+    return None if both is None else (both[0][noisy], both[1][clean])
+
+
 def in_order_of_appearance(groups: NDArray) -> NDArray[np.intp]:
     """Number the groups by their first sample."""
     _, first, codes = np.unique(groups, return_index=True, return_inverse=True)

@@ -16,6 +16,7 @@ from ..labels._draw import (
     weights_of_labels,
 )
 from ..labels._encode import check_classes, sorted_classes
+from ..labels._groups import of_samples
 from ..labels._pandas import classes_of_columns, in_class_order, warn_of_order
 from ..labels._read import Labels, SeparateLabels, check_labels_of_fit, read_labels, read_weighted_labels
 from ..transition._checks import check_probabilities, checked_probabilities
@@ -116,8 +117,8 @@ class HeldOut(NamedTuple):
             n_clean=self.n_clean - np.bincount(self.clean[out], minlength=c),
             rows_of_clean=self.rows_of_clean[kept],
             drawn=None if self.drawn is None else self.drawn[kept],
-            groups=None if self.groups is None else (self.groups[0], self.groups[1][kept]),
-            weights=None if self.weights is None else (self.weights[0], self.weights[1][kept]),
+            groups=of_samples(self.groups, slice(None), kept),
+            weights=of_samples(self.weights, slice(None), kept),
         )
 
     def labelled(self) -> "HeldOut":
@@ -130,8 +131,8 @@ class HeldOut(NamedTuple):
             noisy=self.noisy[kept],
             n_noisy=int(kept.sum()),
             rows=self.rows[kept],
-            groups=None if self.groups is None else (self.groups[0][kept], self.groups[1]),
-            weights=None if self.weights is None else (self.weights[0][kept], self.weights[1]),
+            groups=of_samples(self.groups, kept, slice(None)),
+            weights=of_samples(self.weights, kept, slice(None)),
         )
 
     @property

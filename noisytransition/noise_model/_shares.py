@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..labels._arrays import as_array
 from ..labels._columns import encoded, read_column
 from ..labels._encode import shortened
-from ..labels._groups import sums_by_group
+from ..labels._groups import of_samples, sums_by_group
 from ..likelihood._fit import fit_noise, folds_of
 from ..likelihood._shrinkage import with_other_labels
 from ..transition._estimation import TINY, jeffreys_interval, normalise_rows
@@ -399,8 +399,8 @@ class Population:
         """
         of = self.of
         inside, _ = self.inside
-        groups = None if of.groups is None else (of.groups[0][inside], of.groups[1][known])
-        design = None if of.weights is None else (of.weights[0][inside], of.weights[1][known])
+        groups = of_samples(of.groups, inside, known)
+        design = of_samples(of.weights, inside, known)
         if of.drawn is not None:
             return (), 1 / of.drawn[known], groups, design
         if groups is not None or design is not None:
