@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..data._read import Samples, validate_rows
 from ..labels._pandas import names_of_rows, warn_of_order
+from ..noise_model._drift import reasons_to_verify
 from ..noise_model._model import LabelNoiseModel
 from ..report import NoiseReport, noise_report
 
@@ -65,6 +66,28 @@ class NoiseModelMixin:
             As in `LabelNoiseModel.transition_summary`, which also describes the result.
         """
         return self._model().transition_summary(level, least=least, top=top)
+
+    def needs_verification(self, X: Samples, y_noisy: Any = None, *, groups: ArrayLike | None = None) -> dict[str, str]:
+        """Tell whether a new batch differs from the samples of `fit`, so that some of it should be verified.
+
+        It requires a classifier with `oof_proba_`.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_batch, ...) or torch Dataset
+            Samples that `fit` has not seen.
+        y_noisy, groups
+            As in `LabelNoiseModel.needs_verification`, which also describes the result.
+        """
+        model = self._model()
+        of_fit = getattr(self, "oof_proba_", None)
+        if of_fit is None:
+            raise ValueError(
+                f"needs_verification requires oof_proba_, which {type(self).__name__} has not. Use "
+                "TransitionClassifierCV, EMTransitionClassifier with folds, or LabelNoiseModel."
+            )
+        batch = model._of_batch(self.predict_proba(X), y_noisy, calibrate=False)
+        return reasons_to_verify(model.classes_, batch, model._samples_of_fit(of_fit), groups)
 
     # ---- labels
     def predict_noisy_proba(self, X: Samples) -> NDArray:

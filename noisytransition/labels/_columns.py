@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ._arrays import as_array
 from ._encode import encode, kind_of, of_one_type, sorted_classes
-from ._pandas import like_series
+from ._pandas import like_series, periods_in_order
 
 # Columns of a data frame of labels: true labels of verified samples, probabilities of their draw, groups of samples
 VERIFIED, PROBABILITY, GROUP = "verified", "verified_probability", "group"
@@ -167,6 +167,7 @@ class SourceLabels(NamedTuple):
     names: NDArray  # of shape (n_sources,)
     labels: NDArray  # distinct ones
     codes: NDArray[np.integer]  # positions in `labels`, of shape (n, n_sources); -1 if missing
+    are_periods: bool = False  # in the order of time
 
     def combined(self) -> NDArray[np.intp]:
         """Code of each sample's most frequent label; ties go to the label most frequent overall; -1 without a label."""
@@ -183,7 +184,7 @@ class SourceLabels(NamedTuple):
     def of_classes(self, labels: NDArray) -> SourceLabels:
         """Encode as positions in `labels`, which must contain all labels."""
         place = np.append(encode(self.labels, labels, "y"), -1) if len(self.labels) else np.array([-1])
-        return SourceLabels(self.names, labels, place[self.codes].astype(np.int32))
+        return self._replace(labels=labels, codes=place[self.codes].astype(np.int32))
 
     def check(self, others: list[Any], name: str) -> None:
         """Raise for an index or a feature: most of its labels occur in no other column and no verified sample."""
@@ -282,8 +283,14 @@ def _long_form(y: Any, sources: Any, name: str) -> SourceLabels | None:
     named = read_column(sources, n, "sources")
     if without := int((labels.known & ~named.known).sum()):
         raise ValueError(f"sources is missing for {without} samples with a label. Pass a name, such as 'unknown'.")
-    names = sorted_classes(named.labels, None, "sources")
+    periods = periods_in_order(sources)
+    names = sorted_classes(named.labels, None, "sources") if periods is None else periods
+    if len(names) > max(n / 2, _FEW_LABELS):
+        raise ValueError(
+            f"sources has {len(names)} different names for {n} samples. Pass sources that label several samples; of "
+            "dates, periods such as dates.dt.to_period('M')."
+        )
     of_all, codes = encoded({name: labels})
     of_source = named.codes(names, "sources")
     by_source = np.where(of_source[:, None] == np.arange(len(names)), codes[name][:, None], -1).astype(np.int32)
-    return SourceLabels(names, of_all, by_source) if len(names) > 1 else None
+    return SourceLabels(names, of_all, by_source, periods is not None) if len(names) > 1 else None

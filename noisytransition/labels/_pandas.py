@@ -40,6 +40,16 @@ def names_of_rows(positions: NDArray[np.intp], *tables: Any) -> Any:
     return next((table.index[positions] for table in tables if hasattr(table, "iloc")), positions)
 
 
+def periods_in_order(column: Any) -> NDArray | None:
+    """Distinct values in the order of time of dates, pandas' periods, or an ordered categorical; None for others."""
+    dtype: Any = getattr(column, "dtype", None)
+    if getattr(dtype, "ordered", False):
+        found = set(column)
+        return np.array([name for name in dtype.categories.tolist() if name in found])
+    is_time = getattr(dtype, "kind", "") == "M" or hasattr(dtype, "freq")
+    return np.unique(column[column == column]) if is_time else None  # without missing values
+
+
 def warn_of_order(*data: Any) -> None:
     """Warn if the pandas indices of X, labels or weights differ in their order: samples are matched by position."""
     first, *others = [of.index for of in data if hasattr(of, "iloc")] or [None]

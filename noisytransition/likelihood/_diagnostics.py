@@ -8,10 +8,10 @@ from scipy import optimize, special
 
 from ..labels._draw import is_balanced
 from ..labels._encode import shortened
-from ..labels._groups import sums_by_group
 from ..transition._estimation import pair_counts
 from ._calibration import tempered_log_loss
 from ._class_offset import shares_differ
+from ._difference import mean_difference
 from ._fit import NoiseFit
 from ._held_out import HeldOut
 from ._rules import EVIDENCE, WARN_P
@@ -163,18 +163,14 @@ def _from_elsewhere(fit: NoiseFit, classes: NDArray) -> str:
     of = fit.held_out
     k = len(classes) - 1
     of_noisy, of_clean = (proba[:, :k] for proba in fit.best[1:])  # others follow from their sum
-    means = of_noisy.mean(axis=0)
-    weights = of.weights_of_clean(fit.offset)[:, None]
-    residuals = sums_by_group(weights * (of_clean - means), None if of.groups is None else of.groups[1])
-    m = len(residuals)
+    weights = of.weights_of_clean(fit.offset)
+    groups = None if of.groups is None else of.groups[1]
+    m = len(of_clean) if groups is None else len(np.unique(groups))
     if m <= 2 * k or fit.offset.any() or is_balanced(of.n_clean):
         return ""
-    difference = residuals.sum(axis=0) / weights.sum()
+    difference, pvalue = mean_difference(of_clean, of_noisy, weights, groups)
+    means = of_noisy.mean(axis=0)
     most = np.abs(difference).argmax()
-    covariance = m * np.cov(residuals.T) / weights.sum() ** 2 + np.cov(of_noisy.T) / len(of_noisy)
-    inverse = np.linalg.pinv(np.atleast_2d(covariance), rcond=1e-6, hermitian=True)  # a class may never occur
-    statistic = difference @ inverse @ difference
-    pvalue = special.fdtrc(k, m - k, statistic * (m - k) / (k * (m - 1)))
     if pvalue >= WARN_P or abs(difference[most]) <= _DIFFERENT:
         return ""
     return (

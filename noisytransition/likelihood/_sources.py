@@ -1,13 +1,16 @@
 """Estimate a transition matrix for each of several sources of labels, and their weights in the posterior."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, sparse, special
 
+from ..labels._encode import shortened
 from ..transition._estimation import finite_log, normalise_rows
+from ._difference import mean_difference
+from ._periods import shares_along_time
 from ._rules import EVIDENCE, N_FOLDS, WARN_P
 
 # Maximum number of EM steps, and tolerance of T
@@ -21,8 +24,14 @@ _SMALLEST_COUNT = 1e-3
 _PRECISIONS = (np.inf, 100.0, 10.0, 1.0)
 # Prior precision of the mean weight around 1
 _OF_MEAN = 4.0
+# Expected verified labels from which the distribution of a source's number is nearly normal (Cochran, 1954)
+_EXPECTED = 5
 # Standard errors of a correlation detected with a power of 80 % by a one-sided test at 5 %
 _DETECTED = special.ndtri(0.95) + special.ndtri(0.8)
+
+
+# counts of the labels of each source, and common shares, to shares and log-evidence of each source
+Shares = Callable[[NDArray, NDArray], tuple[NDArray[np.float64], NDArray[np.float64]]]
 
 
 class Dependence(NamedTuple):
@@ -70,7 +79,13 @@ class SourceFit(NamedTuple):
 
 
 def fit_sources(
-    proba: NDArray, codes: NDArray[np.integer], true: NDArray[np.intp], names: NDArray, n_labels: int
+    proba: NDArray,
+    codes: NDArray[np.integer],
+    true: NDArray[np.intp],
+    names: NDArray,
+    n_labels: int,
+    *,
+    are_periods: bool = False,
 ) -> SourceFit:
     """Estimate T of each source, and the weights that predict held-out verified samples best.
 
@@ -79,8 +94,9 @@ def fit_sources(
 
     `proba` of shape (n, c) are calibrated, and out-of-fold for verified samples. `codes` of shape (n, n_sources) and
     `true` of shape (n,) are labels, -1 if missing. The first c of the `n_labels` labels are the classes.
+    T of periods, which are in the order of time, is smoothed along time.
     """
-    labels = _Labels(proba, codes, n_labels)
+    labels = _Labels(proba, codes, n_labels, shares_along_time if are_periods else shrunk_shares)
     c = proba.shape[1]
     matrices, weights, posterior = _weighted(labels, true)
     counts = labels.counts(posterior)
@@ -98,7 +114,7 @@ def fit_sources(
         matrices,
         weights,
         common,
-        log_evidence=_shrunk(counts)[1] - of_one,
+        log_evidence=labels.shrunk(counts)[1] - of_one,
         n_labels=n,
         n_verified=n_verified,
         right=right,
@@ -137,10 +153,11 @@ def _weighted_logs(indicators: sparse.csr_array, matrices: NDArray, weights: NDA
 class _Labels:
     """Labels by all sources, and calibrated probabilities of the same samples."""
 
-    def __init__(self, proba: NDArray, codes: NDArray[np.integer], n_labels: int) -> None:
+    def __init__(self, proba: NDArray, codes: NDArray[np.integer], n_labels: int, shares: Shares) -> None:
         self.log_proba = finite_log(proba)
         self.codes = codes
         self.n_labels = n_labels
+        self.shares = shares
         self.indicators = _indicators(codes, n_labels)
 
     def independent(self, true: NDArray[np.intp]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -169,8 +186,25 @@ class _Labels:
         return counts.transpose(0, 2, 1)
 
     def matrices(self, posterior: NDArray) -> NDArray[np.float64]:
-        """T of each source, shrunk towards the common T."""
-        return _shrunk(self.counts(posterior))[0]
+        """T of each source, shrunk towards the common T, or smoothed along time."""
+        return self.shrunk(self.counts(posterior))[0]
+
+    def shrunk(self, counts: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Shrink T of each source by the evidence; return the matrices and the log-evidence of each source.
+
+        Sources differ more in the share of wrong labels than in the classes of wrong labels, so both are shrunk
+        separately.
+        """
+        n_sources, c, d = counts.shape
+        off = ~np.eye(c, d, dtype=bool)
+        flips = counts[:, off].reshape(n_sources, c, d - 1)
+        wrong = flips.sum(axis=2)
+        right_or_wrong = np.stack([counts.sum(axis=2) - wrong, wrong], axis=2)
+        (is_right, one), (flip, other) = (self.shares(of, _common(of)) for of in (right_or_wrong, flips))
+        matrices = np.empty_like(counts)
+        matrices[:, ~off] = is_right[:, :, 0]
+        matrices[:, off] = (is_right[:, :, 1:] * flip).reshape(n_sources, -1)
+        return matrices, one + other
 
     def pool(self, rows: NDArray[np.intp], matrices: NDArray, true: NDArray[np.intp]) -> "_Pool":
         """Collect the likelihoods of these verified samples for the choice of weights."""
@@ -196,24 +230,8 @@ def _common(counts: NDArray) -> NDArray[np.float64]:
     return normalise_rows(counts.sum(axis=0) + _SMALLEST_COUNT)
 
 
-def _shrunk(counts: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Shrink T of each source by the evidence; return the matrices and the log-evidence of each source.
-
-    Sources differ more in the share of wrong labels than in the classes of wrong labels, so both are shrunk separately.
-    """
-    n_sources, c, d = counts.shape
-    off = ~np.eye(c, d, dtype=bool)
-    flips = counts[:, off].reshape(n_sources, c, d - 1)
-    wrong = flips.sum(axis=2)
-    (is_right, one), (flip, other) = map(_shrunk_shares, (np.stack([counts.sum(axis=2) - wrong, wrong], axis=2), flips))
-    matrices = np.empty_like(counts)
-    matrices[:, ~off], matrices[:, off] = is_right[:, :, 0], (is_right[:, :, 1:] * flip).reshape(n_sources, -1)
-    return matrices, one + other
-
-
-def _shrunk_shares(counts: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def shrunk_shares(counts: NDArray, common: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Shrink the rows of each source towards the common rows; return them and the log-evidence of each source."""
-    common = _common(counts)
     strength = max(_STRENGTHS, key=lambda a: _log_evidence(counts, a * common).sum())
     total = counts + strength * common
     return total / total.sum(axis=2, keepdims=True), _log_evidence(counts, strength * common)
@@ -247,6 +265,32 @@ def _dependence(codes: NDArray[np.integer], true: NDArray[np.intp], matrices: ND
         return Dependence(0.0, 1.0, 1.0)
     found = pairs(residual)
     return Dependence(found / scale, float(special.ndtr(-found / std)), float(_DETECTED * std / scale))
+
+
+def from_other_sources(
+    codes: NDArray[np.integer], true: NDArray[np.intp], names: NDArray, weights: NDArray, groups: NDArray | None
+) -> dict[str, str]:
+    """Reason by name, if verified samples have labels of other sources than the rest; arrays have a row per sample."""
+    verified = true >= 0
+    given = codes >= 0
+    m = int(verified.sum()) if groups is None else len(np.unique(groups[verified]))
+    common = given.mean(axis=0) * m >= _EXPECTED
+    if not common.any() or verified.all():
+        return {}
+    values = given[:, common].astype(np.float64)
+    of_verified = None if groups is None else groups[verified]
+    difference, pvalue = mean_difference(values[verified], values[~verified], weights[verified], of_verified)
+    if pvalue >= WARN_P:
+        return {}
+    most = np.abs(difference).argmax()
+    usual = values[~verified, most].mean()
+    absent = names[common][~values[verified].any(axis=0)]
+    none = f" No label of {shortened([str(name) for name in absent])} is verified." if len(absent) else ""
+    return {
+        "from_other_sources": f"{usual + difference[most]:.0%} of the verified samples have a label of "
+        f"{names[common][most]!s}, and {usual:.0%} of the others.{none} T, class shares and accuracies are those of "
+        "the verified sources; verify some samples of each source"
+    }
 
 
 def _folds(codes: NDArray, true: NDArray[np.intp]) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:

@@ -17,7 +17,7 @@ from ..likelihood._fit import NoiseFit, fit_noise, left_out_of_clean, shrunk_gol
 from ..likelihood._held_out import DENOISING, HeldOut, check_columns, denoised, read_held_out, without_features
 from ..likelihood._pool import Views
 from ..likelihood._shrinkage import Prior, check_prior, with_other_labels
-from ..likelihood._sources import SourceFit, fit_sources, log_likelihood
+from ..likelihood._sources import SourceFit, fit_sources, from_other_sources, log_likelihood
 from ..likelihood._uncertainty import MOST_CLASSES, TransitionUncertainty
 from ..transition._checks import (
     check_count,
@@ -29,6 +29,7 @@ from ..transition._checks import (
 from ..transition._estimation import jeffreys_interval
 from ..transition._noise import RandomState
 from ..transition._posterior import denoise_proba
+from ._drift import reasons_to_verify
 from ._samples import LabelledSamples, data_frame
 from ._shares import Estimate, Population
 from ._suggest import Plan, plan, samples_of_fit, suggest_rows
@@ -173,7 +174,8 @@ class LabelNoiseModel:
             "unsure". Default: the columns of a data frame `proba` if they are the labels, else 0..c-1 or the
             sorted labels.
         sources : array-like of shape (n,), optional
-            Source of each noisy label, if each sample was labelled by one of several sources.
+            Source of each noisy label, if each sample was labelled by one of several sources. T of periods (dates,
+            pandas' periods, or an ordered categorical) changes gradually along time.
         verified_probability : array-like of shape (n,), optional
             Probability with which each verified sample was drawn, relative to a draw at random: ``probability`` of
             `suggest_rows`. Missing or 1: drawn at random. Values of other samples are ignored.
@@ -242,17 +244,28 @@ class LabelNoiseModel:
         self.sources_: SourceFit | None = None
         self.shares_of_views_: dict[str, float] | None = None
         if held_out.sources is not None:
-            self._fit_sources(held_out.sources, left_out_of_clean(fit)[:, :c])
+            self._fit_sources(held_out.sources, left_out_of_clean(fit)[:, :c], fit.offset)
         return self
 
-    def _fit_sources(self, sources: SourceLabels, of_clean: NDArray) -> None:
+    def _fit_sources(self, sources: SourceLabels, of_clean: NDArray, offset: NDArray) -> None:
         """Estimate T and weight of each source from calibrated probabilities, left-out ones of verified samples."""
         of = self.held_out_
         proba = self.calibrate(of.candidates[0].proba[:, : len(self.classes_)])
         codes = sources.at(of.in_order(of.rows, of.rows_of_clean))
         true = of.in_order(np.full(len(proba), -1), of.clean)
-        self.sources_ = fit_sources(of.in_order(proba, of_clean), codes, true, sources.names, len(self.labels_))
+        self.sources_ = fit_sources(
+            of.in_order(proba, of_clean),
+            codes,
+            true,
+            sources.names,
+            len(self.labels_),
+            are_periods=sources.are_periods,
+        )
         self.diagnostics_ |= self.sources_.reasons()
+        if not offset.any():
+            weights = of.in_order(np.ones(len(proba)), of.weights_of_clean(offset))
+            groups = None if of.groups is None else of.in_order(*of.groups)
+            self.diagnostics_ |= from_other_sources(codes, true, sources.names, weights, groups)
 
     @classmethod
     def from_transition_matrix(
@@ -429,17 +442,18 @@ class LabelNoiseModel:
         Returns
         -------
         DataFrame
-            One row per class, with the columns ``share``, ``lower`` and ``upper``. With `by`, one row per subgroup and
-            class, with the number of its verified samples, ``n_verified``.
+            One row per class, or with `by` per subgroup and class, with the columns ``share``, ``lower``, ``upper`` and
+            ``n_verified``, the number of verified samples of this class. If it is below ten, the interval is wide.
         """
         check_level(level)
         if proba is None and y_noisy is not None:
             raise ValueError("y_noisy was given without proba. Also pass proba, the probabilities of the same batch.")
 
-        def shares(found: Estimate) -> Any:
+        def shares(found: Estimate, of: Population) -> Any:
             lower, upper = found.interval(level)
             share = np.clip(found.share / found.share.sum(), lower, upper)
-            return data_frame({"share": share, "lower": lower, "upper": upper}, self.classes_)
+            columns = {"share": share, "lower": lower, "upper": upper, "n_verified": of.n_of_class}
+            return data_frame(columns, self.classes_)
 
         if proba is not None and by is not None:
             raise ValueError("by has the subgroups of the samples of fit. Omit proba, or pass it for each subgroup.")
@@ -448,9 +462,9 @@ class LabelNoiseModel:
             from pandas import concat  # slow to import
 
             parts = population.subgroups(by)
-            tables = {of: shares(part.class_shares()).assign(n_verified=part.n_verified) for of, part in parts}
-            return concat(tables)
-        return shares(population.class_shares() if proba is None else population.shares_of_batch(proba, y_noisy))
+            return concat({of: shares(part.class_shares(), part) for of, part in parts})
+        found = population.class_shares() if proba is None else population.shares_of_batch(proba, y_noisy)
+        return shares(found, population)
 
     def accuracy_interval(self, level: float = 0.9, *, of: str = "classifier", by: ArrayLike | None = None) -> Any:
         """Estimate the accuracy of the classifier or of the noisy labels with an interval, as in `class_shares`.
@@ -530,6 +544,49 @@ class LabelNoiseModel:
             true class (for T), or of samples drawn by `suggest_rows`.
         """
         return plan(self, target, width, level)
+
+    def needs_verification(
+        self, proba: ArrayLike, y_noisy: Any = None, *, groups: ArrayLike | None = None, calibrate: bool = True
+    ) -> dict[str, str]:
+        """Tell whether a new batch differs from the samples of `fit`, so that some of it should be verified.
+
+        Two tests at a level of 0.001 each: frequencies of the predicted classes, and frequencies of labels that agree
+        with the prediction, given the predicted class. Differences below 0.03 are no reason.
+
+        Parameters
+        ----------
+        proba : array-like of shape (n_batch, c)
+            Probabilities by the same classifier, of samples that it was not trained on.
+        y_noisy : array-like of shape (n_batch,), optional
+            Noisy labels; of several sources, a data frame.
+        groups : array-like of shape (n_batch,), optional
+            Group of each sample, as in `fit`.
+        calibrate : bool, default=True
+            As in `posterior`.
+
+        Returns
+        -------
+        dict of str to str
+            Reasons, "classes" or "labels"; empty if there are none.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from noisytransition import LabelNoiseModel, flip_labels
+        >>> rng = np.random.default_rng(0)
+        >>> y = rng.integers(2, size=3000)
+        >>> proba = np.where(y[:, None] == [0, 1], 0.95, 0.05)
+        >>> labels = flip_labels(y, [[0.9, 0.1], [0.1, 0.9]], random_state=0)
+        >>> labels[2000:] = flip_labels(y[2000:], [[0.7, 0.3], [0.3, 0.7]], random_state=0)  # worse ones
+        >>> checked = np.where(np.arange(2000) < 100, y[:2000], -1)
+        >>> model = LabelNoiseModel().fit(proba[:2000], labels[:2000], y_verified=checked)
+        >>> print(model.needs_verification(proba[2000:], labels[2000:])["labels"])
+        the classifier agrees with 70% of the labels, and with 89% of labels as those of fit; verify samples of the
+        batch, and fit again with them
+        """
+        return reasons_to_verify(
+            self.classes_, self._of_batch(proba, y_noisy, calibrate), self._samples_of_fit(), groups
+        )
 
     # ---- samples
     def calibrate(self, proba: ArrayLike) -> NDArray:
@@ -683,12 +740,13 @@ class LabelNoiseModel:
         check_columns(labels, len(self.classes_))
         return LabelledSamples(of_true, labels.given, labels.true, self._by_source(labels.by_source)), columns.given
 
-    def _batch(self, proba: ArrayLike, y_noisy: Any) -> LabelledSamples:
-        """Samples of another batch with uncalibrated probabilities; their noisy labels can be unknown."""
-        given = self._proba(proba, calibrate=False)
+    def _of_batch(self, proba: ArrayLike, y_noisy: Any, calibrate: bool) -> LabelledSamples:
+        """Samples of another batch; their noisy labels can be unknown."""
+        if y_noisy is not None:
+            return self._samples(proba, y_noisy, None, calibrate)[0]
+        given = self._proba(proba, calibrate)
         none = np.full(len(given), -1)
-        found = LabelledSamples(given, none, none) if y_noisy is None else self._samples(proba, y_noisy, None, True)[0]
-        return found._replace(proba=np.pad(given, ((0, 0), (0, len(self.labels_) - given.shape[1]))))
+        return LabelledSamples(given, none, none)
 
     def _likelihood(self, rows: NDArray[np.integer]) -> NDArray | None:
         """Likelihood of all labels of samples at these positions in `fit`; None with one source."""

@@ -285,6 +285,11 @@ class Population:
         """Number of verified samples inside."""
         return int(self.inside[1].sum())
 
+    @property
+    def n_of_class(self) -> NDArray[np.intp]:
+        """Number of verified samples of each class inside."""
+        return self.truth[self.inside[1]].sum(axis=0).astype(np.intp)
+
     def class_shares(self) -> Estimate:
         """Estimate the shares of the true classes."""
         (predicted, verified), _ = self._own
@@ -328,7 +333,9 @@ class Population:
             raise ValueError(
                 f"no sample of {missing.tolist()} is verified. Shares of a batch require some of each class."
             )
-        given_labels, given_x = self._predictions(self.model._batch(proba, y_noisy))
+        batch = self.model._of_batch(proba, y_noisy, calibrate=False)
+        padded = np.pad(batch.proba, ((0, 0), (0, self.d - self.c)))
+        given_labels, given_x = self._predictions(batch._replace(proba=padded))
         share, scores = _at_likely_shares(given_x if y_noisy is None else given_labels)
         predicted = given_labels[0]
         by_class = normalise_rows(predicted.T @ scores[0] + TINY)

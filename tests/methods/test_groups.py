@@ -131,7 +131,8 @@ def test_copies_of_samples_add_no_certainty():
     np.testing.assert_allclose(six.transition_matrix_, one.transition_matrix_, atol=0.02)
     np.testing.assert_allclose(six.transition_std_, one.transition_std_, rtol=0.1)
     for interval in ("class_shares", "accuracy_interval"):
-        np.testing.assert_allclose(getattr(six, interval)(), getattr(one, interval)(), atol=0.02)
+        of_six, of_one = (np.array(getattr(model, interval)()).T[:3] for model in (six, one))  # without counts
+        np.testing.assert_allclose(of_six, of_one, atol=0.02)
     without = LabelNoiseModel(prior=None).fit(probabilities()[copies], noisy[copies], y_verified=verified[copies])
     for fewer, more in zip(*(np.diff(model.accuracy_interval()[1:]) for model in (without, six)), strict=True):
         assert fewer < 0.6 * more

@@ -159,7 +159,8 @@ def test_weighted_samples_of_one_outcome_give_numbers():
 def test_class_shares_are_a_table_of_the_classes(model):
     y, _, _ = table()
     shares = model.class_shares()
-    assert list(shares) == ["share", "lower", "upper"]
+    assert list(shares) == ["share", "lower", "upper", "n_verified"]
+    np.testing.assert_array_equal(shares.n_verified, np.bincount(model.held_out_.clean))
     assert shares.index.tolist() == [0, 1, 2]
     assert shares.share.sum() == pytest.approx(1, abs=1e-6)
     assert np.abs(shares.share - np.bincount(y) / len(y)).max() < 0.05

@@ -1,0 +1,66 @@
+"""Compare a new batch with the samples of a fit."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..labels._groups import read_groups
+from ..likelihood._difference import mean_difference
+from ..likelihood._rules import WARN_P
+from ._samples import LabelledSamples
+
+# differences below this hardly change shares and accuracies, even if a large batch shows them
+_DIFFERENT = 0.03
+_ADVICE = "verify samples of the batch, and fit again with them"
+
+
+def reasons_to_verify(
+    classes: NDArray, batch: LabelledSamples, of_fit: LabelledSamples, groups: ArrayLike | None
+) -> dict[str, str]:
+    """Reasons to verify samples of a batch; see `LabelNoiseModel.needs_verification`."""
+    groups = read_groups(groups, len(batch.noisy))
+    found = {"classes": _other_classes(classes, batch, of_fit, groups)}
+    if (batch.noisy >= 0).any():
+        found["labels"] = _other_labels(len(classes), batch, of_fit, groups)
+    return {name: text for name, text in found.items() if text}
+
+
+def _other_classes(classes: NDArray, batch: LabelledSamples, of_fit: LabelledSamples, groups: NDArray | None) -> str:
+    """The classifier predicts other classes in the batch."""
+    one = np.eye(len(classes))
+    of_batch, usual = (one[of.proba.argmax(axis=1)] for of in (batch, of_fit))
+    difference, pvalue = mean_difference(of_batch, usual, None, groups)
+    most = np.abs(difference).argmax()
+    if pvalue >= WARN_P or abs(difference[most]) <= _DIFFERENT:
+        return ""
+    return (
+        f"the classifier predicts class {classes.tolist()[most]!r} for {of_batch[:, most].mean():.0%} of the samples, "
+        f"and for {usual[:, most].mean():.0%} of those of fit; {_ADVICE}"
+    )
+
+
+def _other_labels(c: int, batch: LabelledSamples, of_fit: LabelledSamples, groups: NDArray | None) -> str:
+    """The classifier agrees more or less often with labels of the batch, given its predictions."""
+    predicted, agrees = _agreement(batch)
+    predicted_of_fit, agrees_of_fit = _agreement(of_fit)
+    n = np.bincount(predicted_of_fit, minlength=c)
+    expected = np.bincount(predicted_of_fit, agrees_of_fit, c) / np.maximum(n, 1)
+    usual = n[predicted] > 0
+    of_groups = None if groups is None else groups[batch.noisy >= 0][usual]
+    excess = agrees - expected[predicted]
+    difference, pvalue = mean_difference(
+        excess[usual, None], (agrees_of_fit - expected[predicted_of_fit])[:, None], None, of_groups
+    )
+    if pvalue >= WARN_P or abs(difference[0]) <= _DIFFERENT:
+        return ""
+    now = agrees[usual].mean()
+    return (
+        f"the classifier agrees with {now:.0%} of the labels, and with {now - difference[0]:.0%} of labels as those of "
+        f"fit; {_ADVICE}"
+    )
+
+
+def _agreement(of: LabelledSamples) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """Predicted class of each sample with a label, and whether it is the label."""
+    known = of.noisy >= 0
+    predicted = of.proba[known].argmax(axis=1)
+    return predicted, predicted == of.noisy[known]

@@ -1,0 +1,164 @@
+"""T along time: smoothed shares beside a slow twin with dense matrices; verified samples of some periods only."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import optimize, special
+from training import refused
+
+from noisytransition import LabelNoiseModel
+from noisytransition.likelihood._difference import mean_difference
+from noisytransition.likelihood._periods import _STEPS, shares_along_time
+
+N_PERIODS = 12
+
+
+def slow_walk(n, total, level, step):
+    """Maximum of the posterior of one random walk, and Laplace's approximation of its log-evidence."""
+    precision = np.zeros((len(n), len(n)))
+    precision[0, 0] = 1 / (step**2 * len(n))
+    for t in range(1, len(n)):
+        precision[t - 1 : t + 1, t - 1 : t + 1] += np.array([[1, -1], [-1, 1]]) / step**2
+
+    def loss(apart):
+        share = special.expit(level + apart)
+        return -(n * np.log(share) + (total - n) * np.log(1 - share)).sum() + apart @ precision @ apart / 2
+
+    apart = optimize.minimize(loss, np.zeros(len(n)), tol=1e-12).x
+    share = special.expit(level + apart)
+    hessian = precision + np.diag(total * share * (1 - share))
+    return share, -loss(apart) + (np.linalg.slogdet(precision)[1] - np.linalg.slogdet(hessian)[1]) / 2
+
+
+def test_shares_are_those_of_the_slow_twin():
+    rng = np.random.default_rng(0)
+    counts = rng.poisson(30 * rng.dirichlet([3, 2, 1], size=(N_PERIODS, 2))).astype(float)
+    common = counts.sum(axis=0) / counts.sum(axis=(0, 2))[:, None]
+    evidence = {}
+    walks = {}
+    for step in _STEPS:
+        found = [
+            slow_walk(
+                counts[:, i, k], counts[:, i, k:].sum(axis=1), special.logit(common[i, k] / common[i, k:].sum()), step
+            )
+            for i in range(2)
+            for k in range(2)
+        ]
+        evidence[step] = sum(of for _, of in found)
+        walks[step] = np.array([share for share, _ in found]).reshape(2, 2, N_PERIODS)
+    first, second = walks[max(evidence, key=evidence.get)].transpose(1, 2, 0)
+    expected = np.stack([first, (1 - first) * second, (1 - first) * (1 - second)], axis=2)
+    shares, log_evidence = shares_along_time(counts, common)
+    np.testing.assert_allclose(shares, expected, atol=1e-4)
+    np.testing.assert_allclose(log_evidence.sum(), max(evidence.values()), atol=1e-3)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 2**16), st.integers(2, 6), st.integers(1, 3), st.integers(1, 4))
+def test_any_counts_give_shares(seed, n_periods, c, k):
+    rng = np.random.default_rng(seed)
+    counts = rng.gamma(0.3, 50, size=(n_periods, c, k)) * rng.integers(2, size=(n_periods, c, 1))
+    common = rng.dirichlet(np.ones(k), size=c)
+    shares, log_evidence = shares_along_time(counts, np.maximum(common, 1e-6))
+    np.testing.assert_allclose(shares.sum(axis=2), 1)
+    assert (shares >= 0).all()
+    assert np.isfinite(log_evidence).all()
+
+
+# ---------------------------------------------------------------------------- the model
+def worse_labels(seed, n=3600, fall=0.3):
+    """Labels of twelve months, right with a probability that falls from 0.9."""
+    rng = np.random.default_rng(seed)
+    month = np.arange(n) * N_PERIODS // n
+    y = rng.integers(2, size=n)
+    x = rng.normal(size=n) + 2 * y - 1
+    proba = special.expit(2 * x)
+    right = 0.9 - fall * month / (N_PERIODS - 1)
+    noisy = np.where(rng.random(n) < right, y, 1 - y)
+    dates = pd.Series(pd.period_range("2025-01", periods=N_PERIODS, freq="M")[month])
+    return y, noisy, np.column_stack([1 - proba, proba]), month, dates
+
+
+def fitted(y, noisy, proba, sources, rows):
+    verified = np.full(len(y), -1)
+    verified[rows] = y[rows]
+    return LabelNoiseModel().fit(proba, noisy, y_verified=verified, sources=sources)
+
+
+def test_T_of_months_is_nearer_than_that_of_unordered_sources():
+    gain = []
+    for seed in range(4):
+        y, noisy, proba, month, dates = worse_labels(seed)
+        rows = np.random.default_rng(seed).choice(len(y), 150, replace=False)
+        right = pd.Series(noisy == y).groupby(dates).mean()
+        error = [
+            np.abs(fitted(y, noisy, proba, by, rows).source_summary().right.to_numpy() - right.to_numpy()).mean()
+            for by in (dates, dates.astype(str))
+        ]
+        gain.append(error[1] - error[0])
+    assert np.mean(gain) > 0
+
+
+@pytest.mark.parametrize("form", ["period", "date", "categorical", "numpy"])
+def test_periods_are_in_the_order_of_time(form):
+    y, noisy, proba, month, dates = worse_labels(0, n=1200)
+    names = [f"{m:%b}" for m in dates.dt.to_timestamp().drop_duplicates()]
+    sources = {
+        "period": dates,
+        "date": dates.dt.to_timestamp(),
+        "categorical": pd.Series(pd.Categorical(np.array(names)[month], categories=[*names, "none"], ordered=True)),
+        "numpy": dates.dt.to_timestamp().to_numpy(),
+    }[form]
+    model = fitted(y, noisy, proba, sources, np.arange(0, 1200, 10))
+    expected = fitted(y, noisy, proba, dates, np.arange(0, 1200, 10))
+    np.testing.assert_allclose(model.sources_.matrices, expected.sources_.matrices)
+    if form == "categorical":
+        assert model.source_summary().index.tolist() == names
+
+
+def test_other_categories_have_no_order():
+    y, noisy, proba, month, _ = worse_labels(0, n=1200)
+    rows = np.arange(0, 1200, 10)
+    plain = fitted(y, noisy, proba, month, rows)
+    categorical = fitted(y, noisy, proba, pd.Series(pd.Categorical(month)), rows)
+    np.testing.assert_array_equal(plain.sources_.matrices, categorical.sources_.matrices)
+
+
+def test_dates_of_each_sample_are_an_error():
+    y, noisy, proba, _, _ = worse_labels(0, n=600)
+    with refused("periods"):
+        fitted(y, noisy, proba, pd.Series(pd.date_range("2025-01-01", periods=600)), np.arange(60))
+
+
+# ---------------------------------------------------------------------------- where verified samples are from
+def test_verified_samples_of_some_months_are_named():
+    y, noisy, proba, month, dates = worse_labels(0)
+    rows = np.random.default_rng(0).choice(np.flatnonzero(month < 3), 150, replace=False)
+    with pytest.warns(UserWarning, match=r"No label of \['2025-04'"):
+        fitted(y, noisy, proba, dates, rows)
+
+
+@pytest.mark.parametrize("of_groups", [False, True])
+def test_verified_samples_drawn_at_random_are_from_all_sources(of_groups):
+    rng = np.random.default_rng(0)
+    for seed in range(5):
+        y, noisy, proba, month, dates = worse_labels(seed)
+        groups = np.arange(len(y)) // 10 if of_groups else np.arange(len(y))
+        rows = np.flatnonzero(np.isin(groups, rng.choice(np.unique(groups), 200 // (1 + 9 * of_groups), replace=False)))
+        verified = np.full(len(y), -1)
+        verified[rows] = y[rows]
+        model = LabelNoiseModel().fit(proba, noisy, y_verified=verified, sources=dates, groups=groups)
+        assert "from_other_sources" not in model.diagnostics_
+
+
+def test_the_test_of_means_has_its_level():
+    rng = np.random.default_rng(0)
+    pvalues = []
+    for _ in range(400):
+        groups = rng.integers(30, size=120)
+        values = rng.normal(size=(120, 3)) + rng.normal(size=(30, 3))[groups]
+        weights = rng.choice([0.5, 2.0], size=120)
+        pvalues.append(mean_difference(values, rng.normal(scale=2**0.5, size=(500, 3)), weights, groups)[1])
+    assert np.mean(np.array(pvalues) < 0.05) < 0.1
