@@ -10,7 +10,7 @@ from torch import nn
 from torch.func import functional_call
 from torch.nn import functional as F
 
-from noisytransition.losses import ForwardLoss, GoldCorrectionLoss, corrected_cross_entropy
+from noisytransition.losses import ForwardLoss, GoldCorrectionLoss
 from noisytransition.nets import CleanBatches, NoisyLabelNet, Rows
 from noisytransition.nets._rows import noisy_and_clean
 from noisytransition.transition import symmetric_noise
@@ -118,7 +118,7 @@ class State:
 
     def loss(self, logits, y):
         """Return the corrected cross-entropy."""
-        return corrected_cross_entropy(logits, y, F.log_softmax(self.theta, 1))
+        return -torch.logsumexp(F.log_softmax(logits, 1) + F.log_softmax(self.theta, 1).T[y], 1).mean()
 
     def step_theta(self, clean_loss):
         """Update T by the gradient of the clean loss."""

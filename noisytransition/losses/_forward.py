@@ -21,12 +21,13 @@ def corrected_cross_entropy(logits: Tensor, y: Tensor, log_transition: Tensor) -
 
     Parameters
     ----------
-    logits : Tensor of shape (n_samples, n_classes)
-        Outputs of the network for the *true* label, before the softmax.
-    y : Tensor of shape (n_samples,)
-        Noisy labels, 0 to n_classes - 1.
+    logits : Tensor of shape (n_samples, n_classes) or (n_samples, length, n_classes)
+        Outputs of the network for the *true* label, before the softmax. Classes are last; in
+        `torch.nn.CrossEntropyLoss`, they are in dimension 1.
+    y : Tensor of shape (n_samples,) or (n_samples, length)
+        Noisy labels, 0 to n_classes - 1. The mean is over the labels that are not -100, and 0 if there is none.
     log_transition : Tensor of shape (n_classes, n_classes)
-        log T: entry (i, j) is log P(noisy = j | true = i).
+        log T: entry (i, j) is log P(noisy = j | true = i). On a CPU, T itself raises an error.
 
     Returns
     -------
@@ -37,7 +38,14 @@ def corrected_cross_entropy(logits: Tensor, y: Tensor, log_transition: Tensor) -
     ----------
     Patrini et al., "Making Deep Neural Networks Robust to Label Noise", CVPR 2017, equation (6).
     """
-    return -torch.logsumexp(F.log_softmax(logits, 1) + log_transition.T[y], dim=1).mean()
+    # the entries of a row of T have sum 1, those of log T are not positive; on a GPU, the check would wait for it
+    if log_transition.is_cpu and log_transition[0].sum() > 0:
+        raise ValueError("log_transition has positive entries: it must be log T. Pass T.log() instead of T.")
+    logits, y = _by_row(logits, y, len(log_transition))
+    ignored = y == -100
+    columns = _rows_at(log_transition.T, y.masked_fill(ignored, 0)).masked_fill(ignored[:, None], 0)
+    losses = -torch.logsumexp(F.log_softmax(logits, 1) + columns, dim=1)
+    return losses.masked_fill(ignored, 0).sum() / (len(y) - ignored.sum()).clamp_min(1)
 
 
 class _MarginalCrossEntropy(torch.autograd.Function):
@@ -85,6 +93,8 @@ class ForwardLoss(nn.Module):
     ----------
     transition_matrix : array-like of shape (n_classes, n_classes)
         Noise transition matrix: entry (i, j) is P(noisy = j | true = i).
+    ignore_index : int or None, default=-100
+        Label to ignore, as in `torch.nn.CrossEntropyLoss`. None if all labels are classes, which is faster.
 
     Notes
     -----
@@ -96,10 +106,17 @@ class ForwardLoss(nn.Module):
     `corrected_cross_entropy` there.
     """
 
-    def __init__(self, transition_matrix: ArrayLike) -> None:
+    def __init__(self, transition_matrix: ArrayLike, *, ignore_index: int | None = -100) -> None:
         super().__init__()
-        T = np.maximum(np.asarray(transition_matrix, dtype=np.float64), MIN_ENTRY)
-        by_label = torch.as_tensor(np.log(T).T.copy(), dtype=torch.get_default_dtype())
+        self.ignore_index = ignore_index
+        T = np.asarray(transition_matrix)
+        if T.ndim != 2 or T.min() < 0:
+            raise ValueError(
+                f"transition_matrix is a {type(transition_matrix).__name__} that is no matrix of probabilities. "
+                "Pass T: not log T, and model.transition_matrix_ instead of a model."
+            )
+        log_T = np.log(np.maximum(T, MIN_ENTRY, dtype=np.float64))
+        by_label = torch.as_tensor(log_T.T.copy(), dtype=torch.get_default_dtype())
         # in column order in memory, since a step reads the columns of its labels
         self.transition_logits = nn.Parameter(by_label.T, requires_grad=False)
         # cache: the logits, their state, log row sums, and T by label unless T is from counts
@@ -127,8 +144,22 @@ class ForwardLoss(nn.Module):
         return torch.softmax(self.transition_logits.detach().T, dim=0)
 
     def forward(self, logits: Tensor, y: Tensor) -> Tensor:
-        """Mean loss of logits of shape (n_samples, n_classes) against noisy labels of shape (n_samples,)."""
-        return self._weighted_sum(logits, self._columns(y), logits.new_full((len(y),), 1 / max(len(y), 1)))
+        """Mean loss over the labels that are not ignored; 0 if all are.
+
+        Logits have shape (n_samples, n_classes) or (n_samples, length, n_classes): classes are last, not in dimension 1
+        as in `torch.nn.CrossEntropyLoss`. Noisy labels `y` have shape (n_samples,) or (n_samples, length).
+        """
+        logits, y = _by_row(logits, y, len(self.transition_logits))
+        y, weights = self._without_ignored(y, logits.new_full((len(y),), 1 / max(len(y), 1)))
+        return self._weighted_sum(logits, self._columns(y), weights)
+
+    def _without_ignored(self, y: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
+        """Set ignored labels and their weights to 0; increase the other weights to those of their mean."""
+        if self.ignore_index is None:
+            return y, weights
+        ignored = y == self.ignore_index
+        n_others = (len(y) - ignored.sum()).clamp_min(1)
+        return y.masked_fill(ignored, 0), weights.masked_fill_(ignored, 0).mul_(len(y)).div_(n_others)
 
     def _weighted_sum(self, logits: Tensor, columns: Tensor, weights: Tensor) -> Tensor:
         loss, posterior = marginal_cross_entropy(logits, columns.to(logits.dtype), weights)
@@ -144,7 +175,7 @@ class ForwardLoss(nn.Module):
         """Columns of log T at these labels, as rows."""
         theta = self.transition_logits
         normalizer = torch.logsumexp(theta, 1) if theta.requires_grad else self._normalized()[0]
-        return theta.T.index_select(0, y).sub_(normalizer)
+        return _rows_at(theta.T, y).sub_(normalizer)
 
     def _normalized(self) -> tuple[Tensor, Tensor | None]:
         """Log row sums of exp(logits), and T by label unless T is from counts."""
@@ -218,6 +249,8 @@ class GoldCorrectionLoss(ForwardLoss):
         Noise transition matrix: entry (i, j) is P(noisy = j | true = i).
     clean_weight : float, default=1.0
         Weight of a clean sample relative to a noisy one.
+    ignore_index : int or None, default=-100
+        As in `ForwardLoss`.
 
     References
     ----------
@@ -227,19 +260,24 @@ class GoldCorrectionLoss(ForwardLoss):
 
     columns: ClassVar[tuple[str, ...]] = ("is_clean",)
 
-    def __init__(self, transition_matrix: ArrayLike, clean_weight: float = 1.0) -> None:
-        super().__init__(transition_matrix)
+    def __init__(
+        self, transition_matrix: ArrayLike, clean_weight: float = 1.0, ignore_index: int | None = -100
+    ) -> None:
+        super().__init__(transition_matrix, ignore_index=ignore_index)
         self.clean_weight = clean_weight
 
     def forward(self, logits: Tensor, y: Tensor, is_clean: Tensor) -> Tensor:  # type: ignore[override]
-        """Weighted sum of the losses, divided by n_samples.
+        """Weighted sum of the losses, divided by the number of labels that are not ignored.
 
-        Logits have shape (n_samples, n_classes); labels `y` and `is_clean` have shape (n_samples,).
+        Logits and labels `y` have the shapes of `ForwardLoss`; `is_clean` has that of the labels.
         """
-        columns = self._columns(y)
-        certain = torch.full_like(columns, -torch.inf).scatter_(1, y[:, None], 0)
+        logits, y = _by_row(logits, y, len(self.transition_logits))
+        is_clean = is_clean.flatten()
         n = max(len(y), 1)
         weights = logits.new_full((len(y),), 1 / n).masked_fill_(is_clean, self.clean_weight / n)
+        y, weights = self._without_ignored(y, weights)
+        columns = self._columns(y)
+        certain = torch.full_like(columns, -torch.inf).scatter_(1, y[:, None], 0)
         return self._weighted_sum(logits, torch.where(is_clean[:, None], certain, columns), weights)
 
 
@@ -279,3 +317,24 @@ class PosteriorLoss(nn.Module):
 def _state(logits: Tensor) -> tuple[int, int]:
     """Version and address of a tensor, which change with its values."""
     return logits._version, logits.data_ptr()
+
+
+def _by_row(logits: Tensor, y: Tensor, n_classes: int) -> tuple[Tensor, Tensor]:
+    """Logits of shape (n, n_classes) and labels of shape (n,), from those of sequences, too."""
+    if logits.shape != (*y.shape, n_classes):
+        raise ValueError(
+            f"logits have shape {tuple(logits.shape)}, but labels of shape {tuple(y.shape)} and T of {n_classes} "
+            f"classes require {(*y.shape, n_classes)}. If the classes are in dimension 1, pass logits.movedim(1, -1)."
+        )
+    return (logits, y) if y.ndim == 1 else (logits.reshape(-1, n_classes), y.reshape(-1))
+
+
+def _rows_at(table: Tensor, y: Tensor) -> Tensor:
+    """Rows of a table at these labels. On a CPU, a label without a row raises an error."""
+    try:
+        return table.index_select(0, y)
+    except IndexError as error:
+        raise ValueError(
+            f"labels of type {y.dtype} are {y.min()} to {y.max()}, but must be integers from 0 to {len(table) - 1}. "
+            "Set labels to ignore to -100."
+        ) from error

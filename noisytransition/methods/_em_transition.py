@@ -173,7 +173,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         # a network of them alone would never predict a class without samples, which the folds need, too
         per_class = np.bincount(run.clean.label, minlength=len(run.classes))
         alone = self.cv is not None and per_class.min() >= 2
-        loss = partial(GoldCorrectionLoss, start, weight)
+        loss = partial(GoldCorrectionLoss, start, weight, ignore_index=None)
         held_out, of_alone = cross_fit(run, loss, cv=self.cv, n_jobs=self.n_jobs, alone=alone)
         fit = self._fit_noise_model(run, held_out, start)
         model = self.noise_model_
@@ -189,7 +189,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         if self.cv is None:
             self._warn_if_worse(held_out, chosen.proba_meta)
             rows = run.noisy, clean
-            last: nn.Module = GoldCorrectionLoss(T, weight)
+            last: nn.Module = GoldCorrectionLoss(T, weight, ignore_index=None)
         else:
             posterior = self._posterior(run, fit, of_alone, clean)
             rows = run.noisy.with_columns(row=np.arange(len(run.noisy))), clean.with_columns(row=0)

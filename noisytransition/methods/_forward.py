@@ -89,5 +89,5 @@ class ForwardClassifier(NoiseModelMixin, NoisyLabelClassifier):
             select=BestEpoch("valid_noisy_loss"),
             validation_fraction=self.validation_fraction,
         )
-        self.net_ = run.train("forward", loss=ForwardLoss(T))
+        self.net_ = run.train("forward", loss=ForwardLoss(T, ignore_index=None))
         keep_transition(self, run, T)

@@ -72,5 +72,6 @@ class GLCClassifier(NoiseModelMixin, NoisyLabelClassifier):
 
     def _fit(self, run: Run) -> None:
         T, _ = start_of_transition(run, self.transition_init, self.warm_up_epochs)
-        self.net_ = run.train("gold_loss_correction", noisy_and_clean(run.noisy, run.clean), loss=GoldCorrectionLoss(T))
+        loss = GoldCorrectionLoss(T, ignore_index=None)
+        self.net_ = run.train("gold_loss_correction", noisy_and_clean(run.noisy, run.clean), loss=loss)
         keep_transition(self, run, T)

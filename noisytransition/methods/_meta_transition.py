@@ -132,13 +132,13 @@ class MetaTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         net = run.train(
             "meta_transition",
             module=warm_up.plain_module_ if self.from_warm_up else None,
-            loss=ForwardLoss(start),
+            loss=ForwardLoss(start, ignore_index=None),
             update=MetaGradient(clean, self.transition_lr, normalize=self.normalize),
             select=select,
         )
         keep_transition(self, run, start, net)
         if select is not None and select.best_epoch_:
             both = noisy_and_clean(run.noisy, run.clean)
-            loss = GoldCorrectionLoss(self.transition_matrix_)
+            loss = GoldCorrectionLoss(self.transition_matrix_, ignore_index=None)
             net = run.train("refit", both, loss=loss, max_epochs=select.best_epoch_)
         self.net_ = net

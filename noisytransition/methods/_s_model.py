@@ -89,7 +89,7 @@ class SModelClassifier(NoiseModelMixin, NoisyLabelClassifier):
         self.net_ = run.train(
             "s_model",
             module=warm_up.plain_module_,
-            loss=ForwardLoss(start),
+            loss=ForwardLoss(start, ignore_index=None),
             update=ByGradient(self.transition_lr),
         )
         keep_transition(self, run, start, self.net_)

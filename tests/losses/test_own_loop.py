@@ -1,0 +1,207 @@
+"""The losses in a user's own loop: labels to ignore, sequences, half precision, and errors."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from strategies import floats, transition_matrices
+from torch import nn
+from torch.nn import functional as F
+
+from noisytransition import LabelNoiseModel
+from noisytransition.losses import ForwardLoss, GoldCorrectionLoss, corrected_cross_entropy
+
+CLOSE = {"rtol": 1e-10, "atol": 1e-12}
+T = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.1, 0.6]])
+
+
+def in_double(loss, T):
+    """The loss with T in double precision."""
+    loss.transition_logits = nn.Parameter(torch.tensor(T).log(), requires_grad=False)
+    return loss
+
+
+def forward(T, **params):
+    loss = in_double(ForwardLoss(T, **params), T)
+    return lambda z, y, is_clean: loss(z, y)
+
+
+def gold(T, **params):
+    loss = in_double(GoldCorrectionLoss(T, 2.0, **params), T)
+    return lambda z, y, is_clean: loss(z, y, is_clean=is_clean)
+
+
+def corrected(T):
+    return lambda z, y, is_clean: corrected_cross_entropy(z, y, torch.tensor(T).log())
+
+
+LOSSES = pytest.mark.parametrize("loss_of", [forward, gold, corrected])
+
+
+def twin(loss_of, T, z, y, is_clean, ignored=-100):
+    """The mean over the labels that are not ignored, label by label."""
+    total, n = torch.zeros((), dtype=torch.float64), 0
+    for place in np.ndindex(*y.shape):
+        label = int(y[place])
+        if label == ignored:
+            continue
+        p = F.softmax(z[place].double(), 0)
+        if loss_of is gold and is_clean[place]:
+            total = total - 2.0 * torch.log(p[label])
+        else:
+            total = total - torch.log((p @ torch.tensor(T))[label])
+        n += 1
+    return total / max(n, 1)
+
+
+@st.composite
+def sequences(draw):
+    """Logits, labels (some of them -100) and marks of clean labels of some sequences, and T."""
+    shape = draw(st.tuples(st.integers(1, 4), st.integers(1, 5)))
+    z = draw(hnp.arrays(np.float64, (*shape, 3), elements=floats(-8, 8)))
+    y = draw(hnp.arrays(np.int64, shape, elements=st.sampled_from([0, 1, 2, -100])))
+    is_clean = draw(hnp.arrays(bool, shape))
+    return torch.tensor(z), torch.tensor(y), torch.tensor(is_clean), draw(transition_matrices(3, least=0.05))
+
+
+def value_and_gradient(loss, z, y, is_clean):
+    leaf = z.clone().requires_grad_()
+    value = loss(leaf, y, is_clean)
+    (gradient,) = torch.autograd.grad(value, leaf, materialize_grads=True, allow_unused=True)
+    return value.detach(), gradient
+
+
+@LOSSES
+@given(sequences())
+def test_value_and_gradient_are_those_of_the_labels_one_by_one(loss_of, problem):
+    z, y, is_clean, T = problem
+    found = value_and_gradient(loss_of(T), z, y, is_clean)
+    leaf = z.clone().requires_grad_()
+    value = twin(loss_of, T, leaf, y, is_clean)
+    gradient = torch.zeros_like(z)
+    if value.requires_grad:
+        (gradient,) = torch.autograd.grad(value, leaf)
+    torch.testing.assert_close(found, (value.detach(), gradient), **CLOSE)
+
+
+@LOSSES
+@given(sequences())
+def test_sequences_have_the_loss_of_their_labels_in_one_row(loss_of, problem):
+    z, y, is_clean, T = problem
+    value, gradient = value_and_gradient(loss_of(T), z, y, is_clean)
+    flat, flat_gradient = value_and_gradient(loss_of(T), z.flatten(0, 1), y.flatten(), is_clean.flatten())
+    assert torch.equal(value, flat)
+    assert torch.equal(gradient, flat_gradient.view_as(gradient))
+
+
+@LOSSES
+@given(sequences())
+def test_ignored_labels_change_nothing(loss_of, problem):
+    z, y, is_clean, T = problem
+    kept = y != -100
+    value, gradient = value_and_gradient(loss_of(T), z, y, is_clean)
+    of_kept, gradient_of_kept = value_and_gradient(loss_of(T), z[kept], y[kept], is_clean[kept])
+    torch.testing.assert_close(value, of_kept, **CLOSE)
+    torch.testing.assert_close(gradient[kept], gradient_of_kept, **CLOSE)
+    assert (gradient[~kept] == 0).all()
+
+
+@LOSSES
+def test_the_identity_gives_the_cross_entropy_of_torch(loss_of):
+    z, y = torch.randn(4, 5, 3, dtype=torch.float64), torch.randint(3, (4, 5))
+    y[:, ::2] = -100
+    found = loss_of(np.eye(3) + 1e-12)(z, y, torch.zeros_like(y, dtype=torch.bool))
+    torch.testing.assert_close(found, F.cross_entropy(z.movedim(-1, 1), y))
+
+
+@LOSSES
+def test_a_batch_without_labels_costs_nothing(loss_of):
+    for y in (torch.full((4, 2), -100), torch.zeros((0, 2), dtype=torch.int64)):
+        z = torch.randn(*y.shape, 3, dtype=torch.float64)
+        value, gradient = value_and_gradient(loss_of(T), z, y, torch.zeros_like(y, dtype=torch.bool))
+        assert value == 0
+        assert torch.equal(gradient, torch.zeros_like(z))
+
+
+@LOSSES
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_logits_of_half_precision_have_the_loss_of_float64_up_to_their_digits(loss_of, dtype):
+    generator = torch.Generator().manual_seed(0)
+    z = (3 * torch.randn(8, 16, 3, generator=generator)).to(dtype)
+    y = torch.randint(3, (8, 16), generator=generator).masked_fill(torch.arange(16) > 11, -100)
+    is_clean = y == 1
+    value, gradient = value_and_gradient(loss_of(T), z, y, is_clean)
+    expected = value_and_gradient(loss_of(T), z.double(), y, is_clean)
+    assert gradient.dtype is dtype
+    close = {"rtol": 0, "atol": 4 * torch.finfo(dtype).eps, "check_dtype": False}
+    torch.testing.assert_close((value, gradient), expected, **close)
+
+
+@pytest.mark.parametrize("loss_of", [forward, gold])
+def test_another_label_can_be_ignored_or_none(loss_of):
+    z, is_clean = torch.randn(4, 3, dtype=torch.float64), torch.tensor([True, False, True, False])
+    y = torch.tensor([0, -1, 2, 1])
+    expected = twin(loss_of, T, z, y, is_clean, ignored=-1)
+    torch.testing.assert_close(loss_of(T, ignore_index=-1)(z, y, is_clean), expected, **CLOSE)
+    all_kept = y.clamp_min(0)
+    expected = twin(loss_of, T, z, all_kept, is_clean)
+    torch.testing.assert_close(loss_of(T, ignore_index=None)(z, all_kept, is_clean), expected, **CLOSE)
+    with pytest.raises(ValueError, match=r"labels .* are -1 to 2, but must be integers from 0 to 2"):
+        loss_of(T, ignore_index=None)(z, y, is_clean)
+
+
+@LOSSES
+@pytest.mark.parametrize(
+    ("shape", "y", "message"),
+    [
+        ((2, 3), [0, -1], "labels of type torch.int64 are -1 to 0, but must be integers from 0 to 2. Set .* -100"),
+        ((2, 3), [0, 3], "are 0 to 3"),
+        ((3, 3), [0, 1], r"logits have shape \(3, 3\), but labels of shape \(2,\) .* 3 classes require \(2, 3\)"),
+        ((2, 1), [0, 1], r"logits have shape \(2, 1\)"),
+        ((2, 3, 4), [[0] * 4] * 2, r"require \(2, 4, 3\). If .* dimension 1, pass logits.movedim\(1, -1\)"),
+    ],
+)
+def test_labels_and_logits_that_do_not_match_raise_an_error(loss_of, shape, y, message):
+    y = torch.tensor(y)
+    with pytest.raises(ValueError, match=message):
+        loss_of(T)(torch.zeros(shape, dtype=torch.float64), y, torch.zeros_like(y, dtype=torch.bool))
+
+
+@given(transition_matrices(3))
+def test_T_instead_of_log_T_raises_an_error(matrix):
+    z, y = torch.zeros(2, 3), torch.tensor([0, 1])
+    with pytest.raises(ValueError, match="must be log T"):
+        corrected_cross_entropy(z, y, torch.tensor(matrix))
+    corrected_cross_entropy(z, y, torch.tensor(matrix).log())
+    corrected_cross_entropy(z, y, F.log_softmax(torch.tensor(matrix), 1))
+
+
+@pytest.mark.parametrize("given", [LabelNoiseModel(), np.log(T), [0.5, 0.5]])
+@pytest.mark.parametrize("cls", [ForwardLoss, GoldCorrectionLoss])
+def test_a_loss_refuses_what_is_not_T(cls, given):
+    with pytest.raises(ValueError, match=f"is a {type(given).__name__} that is no matrix of probabilities"):
+        cls(given)
+
+
+def test_functions_of_torch_differentiate_the_corrected_cross_entropy():
+    z, y, log_T = torch.randn(4, 3), torch.tensor([0, 2, -100, 1]), torch.tensor(T).float().log()
+    each = torch.func.vmap(corrected_cross_entropy, in_dims=(0, 0, None))(z, y, log_T)
+    torch.testing.assert_close(each.sum() / 3, corrected_cross_entropy(z, y, log_T))
+    # forward mode (`torch.func.hessian`) warns of deprecated parts of torch
+    jacrev = torch.func.jacrev
+    hessian = jacrev(jacrev(corrected_cross_entropy, argnums=2), argnums=2)(z, y, log_T)
+    torch.testing.assert_close(
+        hessian, torch.autograd.functional.hessian(partial(corrected_cross_entropy, z, y), log_T)
+    )
+
+
+def test_an_optimiser_does_not_change_T():
+    net, loss = nn.Linear(2, 3), ForwardLoss(T)
+    optimizer = torch.optim.AdamW([*net.parameters(), *loss.parameters()], lr=1.0, weight_decay=0.5)
+    loss(net(torch.randn(5, 2)), torch.tensor([0, 1, 2, 1, -100])).backward()
+    optimizer.step()
+    np.testing.assert_allclose(loss.transition_matrix, T, rtol=1e-6)
