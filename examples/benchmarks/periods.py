@@ -102,7 +102,7 @@ def report(machine):
     """Write and print the page."""
     rows = read_rows(ROWS)
     names = ("periods", "no order")
-    heads = ["", *(f"{what}, {name}" for what in ("error", "coverage") for name in names)]
+    heads = [*(f"{what}, {name}" for what in ("error", "coverage") for name in names)]
     lines = []
     for fall in FALLS:
         for m in VERIFIED:
@@ -123,7 +123,7 @@ def report(machine):
         f"90 % intervals; {n} repeats.\n\n{markdown(heads, lines)}",
         "## `needs_verification`\n\nShare of fits with a reason in any of twelve batches without a change; and with "
         'the reason "labels" in the first of three batches with ten points fewer right labels, and in any of them.\n\n'
-        + markdown(["", "false alarm in twelve", "found in the first", "found in three"], batches),
+        + markdown(["false alarm in twelve", "found in the first", "found in three"], batches),
     ]
     publish("periods.md", parts)
 

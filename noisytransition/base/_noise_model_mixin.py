@@ -86,8 +86,7 @@ class NoiseModelMixin:
                 f"needs_verification requires oof_proba_, which {type(self).__name__} has not. Use "
                 "TransitionClassifierCV, EMTransitionClassifier with folds, or LabelNoiseModel."
             )
-        batch = model._of_batch(self.predict_proba(X), y_noisy, calibrate=False)
-        return reasons_to_verify(model.classes_, batch, model._samples_of_fit(of_fit), groups)
+        return reasons_to_verify(model, self.predict_proba(X), y_noisy, groups, model._samples_of_fit(of_fit))
 
     # ---- labels
     def predict_noisy_proba(self, X: Samples) -> NDArray:

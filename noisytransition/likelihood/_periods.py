@@ -18,8 +18,9 @@ _TOLERANCE = 1e-6
 def shares_along_time(counts: NDArray, common: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Shares of k labels in the rows of each period, smoothed, and the log-evidence of each period.
 
-    The logits of each label against all later labels (continuation ratios) are a random walk around those of the
-    `common` shares of shape (c, k). `counts` have the shape (n_periods, c, k). See Fahrmeir, Tutz, "Multivariate
+    The logits of each label against all later labels (continuation ratios) are random walks around those of the
+    `common` shares of shape (c, k): one walk of each logit, or one of all together, as the evidence selects. `counts`
+    have the shape (n_periods, c, k). See Fahrmeir, Tutz, "Multivariate
     Statistical Modelling Based on Generalized Linear Models", 2001, chapter 8.
     """
     n_periods = len(counts)
@@ -29,7 +30,7 @@ def shares_along_time(counts: NDArray, common: NDArray) -> tuple[NDArray[np.floa
     left_of_common = common[..., ::-1].cumsum(axis=1)[..., ::-1]
     of_label, of_left = (n[..., :-1].reshape(n_periods, -1).T for n in (counts, left))
     level = special.logit((common / left_of_common)[:, :-1]).reshape(-1, 1)
-    walks = [_maximum(of_label, of_left, level, step) for step in _STEPS]
+    walks = [_maximum(of_label, of_left, level, step, n) for step in _STEPS for n in {1, len(level)}]
     best = max(walks, key=lambda walk: walk.log_evidence.sum())
     share = best.share.T.reshape(n_periods, counts.shape[1], -1)
     one = np.ones((*counts.shape[:2], 1))
@@ -38,16 +39,16 @@ def shares_along_time(counts: NDArray, common: NDArray) -> tuple[NDArray[np.floa
 
 
 class _Walk(NamedTuple):
-    share: NDArray[np.float64]  # of shape (n_walks, n_periods)
+    share: NDArray[np.float64]  # of shape (n_logits, n_periods)
     log_evidence: NDArray[np.float64]  # of each period, with an equal part of what all have in common
 
 
-def _maximum(n: NDArray, total: NDArray, level: NDArray, step: float) -> _Walk:
+def _maximum(n: NDArray, total: NDArray, level: NDArray, step: float, n_walks: int) -> _Walk:
     """Maximise the posterior of random walks by Newton's method, with Laplace's approximation of the evidence.
 
-    The first logit is as far from the level as the walk goes in all periods.
+    All logits share one walk, or each has its own. The first step is as long as the walk of all periods.
     """
-    n_walks, n_periods = n.shape
+    n_periods = n.shape[1]
     precision = np.full((n_walks, n_periods), 2.0)
     precision[:, -1] = 1.0
     precision[:, 0] -= 1 - 1 / n_periods
@@ -55,14 +56,19 @@ def _maximum(n: NDArray, total: NDArray, level: NDArray, step: float) -> _Walk:
     between = np.full((n_walks, n_periods), -1 / step**2)
     between[:, 0] = 0.0  # between the last period of a walk and the first of the next
 
+    def of_walks(values: NDArray) -> NDArray:
+        return values.reshape(n_walks, -1, n_periods).sum(axis=1)
+
     apart = np.zeros((n_walks, n_periods))
     for _ in range(_MAX_ITERATIONS):
         share = special.expit(level + apart)
         pull = precision * apart
         pull[:, 1:] += between[:, 1:] * apart[:, :-1]
         pull[:, :-1] += between[:, 1:] * apart[:, 1:]
-        factor = linalg.cholesky_banded(np.stack([between.ravel(), (precision + total * share * (1 - share)).ravel()]))
-        change = linalg.cho_solve_banded((factor, False), (n - total * share - pull).ravel()).reshape(n.shape)
+        curvature = precision + of_walks(total * share * (1 - share))
+        factor = linalg.cholesky_banded(np.stack([between.ravel(), curvature.ravel()]))
+        slope = of_walks(n - total * share) - pull
+        change = linalg.cho_solve_banded((factor, False), slope.ravel()).reshape(slope.shape)
         if np.abs(change).max() < _TOLERANCE:
             break
         apart += np.clip(change, -_LONGEST, _LONGEST)

@@ -1,5 +1,7 @@
 """Compare a new batch with the samples of a fit."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -14,13 +16,15 @@ _ADVICE = "verify samples of the batch, and fit again with them"
 
 
 def reasons_to_verify(
-    classes: NDArray, batch: LabelledSamples, of_fit: LabelledSamples, groups: ArrayLike | None
+    model: Any, proba: NDArray, y_noisy: Any, groups: ArrayLike | None, of_fit: LabelledSamples
 ) -> dict[str, str]:
     """Reasons to verify samples of a batch; see `LabelNoiseModel.needs_verification`."""
-    groups = read_groups(groups, len(batch.noisy))
-    found = {"classes": _other_classes(classes, batch, of_fit, groups)}
-    if (batch.noisy >= 0).any():
-        found["labels"] = _other_labels(len(classes), batch, of_fit, groups)
+    noisy = model._given_labels(y_noisy, len(proba))
+    batch = LabelledSamples(proba, noisy, noisy)
+    of_groups = read_groups(groups, len(proba))
+    found = {"classes": _other_classes(model.classes_, batch, of_fit, of_groups)}
+    if (noisy >= 0).any():
+        found["labels"] = _other_labels(len(model.classes_), batch, of_fit, of_groups)
     return {name: text for name, text in found.items() if text}
 
 

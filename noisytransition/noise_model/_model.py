@@ -584,9 +584,7 @@ class LabelNoiseModel:
         the classifier agrees with 70% of the labels, and with 89% of labels as those of fit; verify samples of the
         batch, and fit again with them
         """
-        return reasons_to_verify(
-            self.classes_, self._of_batch(proba, y_noisy, calibrate), self._samples_of_fit(), groups
-        )
+        return reasons_to_verify(self, self._proba(proba, calibrate), y_noisy, groups, self._samples_of_fit())
 
     # ---- samples
     def calibrate(self, proba: ArrayLike) -> NDArray:
@@ -740,13 +738,16 @@ class LabelNoiseModel:
         check_columns(labels, len(self.classes_))
         return LabelledSamples(of_true, labels.given, labels.true, self._by_source(labels.by_source)), columns.given
 
-    def _of_batch(self, proba: ArrayLike, y_noisy: Any, calibrate: bool) -> LabelledSamples:
-        """Samples of another batch; their noisy labels can be unknown."""
-        if y_noisy is not None:
-            return self._samples(proba, y_noisy, None, calibrate)[0]
-        given = self._proba(proba, calibrate)
+    def _batch(self, proba: ArrayLike, y_noisy: Any) -> LabelledSamples:
+        """Samples of another batch with uncalibrated probabilities; their noisy labels can be unknown."""
+        given = self._proba(proba, calibrate=False)
         none = np.full(len(given), -1)
-        return LabelledSamples(given, none, none)
+        found = LabelledSamples(given, none, none) if y_noisy is None else self._samples(proba, y_noisy, None, True)[0]
+        return found._replace(proba=np.pad(given, ((0, 0), (0, len(self.labels_) - given.shape[1]))))
+
+    def _given_labels(self, y_noisy: Any, n: int) -> NDArray[np.intp]:
+        """Codes of the noisy labels of n samples, of several sources the most frequent ones; -1 if unknown."""
+        return read_labels(split_columns(y_noisy, None, "y_noisy"), n, classes=self.labels_).given
 
     def _likelihood(self, rows: NDArray[np.integer]) -> NDArray | None:
         """Likelihood of all labels of samples at these positions in `fit`; None with one source."""
@@ -790,7 +791,7 @@ class LabelNoiseModel:
     def _rows_of_fit(self, y_noisy: Any, n: int) -> NDArray[np.intp]:
         """Positions of the samples of `fit` among n samples; none unless the noisy labels there are those of `fit`."""
         of = self.held_out_
-        given = read_labels(split_columns(y_noisy, None, "y_noisy"), n, classes=self.labels_).given
+        given = self._given_labels(y_noisy, n)
         rows = of.positions
         same = rows[-1] < n and np.array_equal(given[rows], of.in_order(of.noisy, of.noisy_of_clean))
         return rows if same else rows[:0]

@@ -333,9 +333,7 @@ class Population:
             raise ValueError(
                 f"no sample of {missing.tolist()} is verified. Shares of a batch require some of each class."
             )
-        batch = self.model._of_batch(proba, y_noisy, calibrate=False)
-        padded = np.pad(batch.proba, ((0, 0), (0, self.d - self.c)))
-        given_labels, given_x = self._predictions(batch._replace(proba=padded))
+        given_labels, given_x = self._predictions(self.model._batch(proba, y_noisy))
         share, scores = _at_likely_shares(given_x if y_noisy is None else given_labels)
         predicted = given_labels[0]
         by_class = normalise_rows(predicted.T @ scores[0] + TINY)

@@ -15,44 +15,51 @@ from noisytransition.likelihood._periods import _STEPS, shares_along_time
 N_PERIODS = 12
 
 
-def slow_walk(n, total, level, step):
-    """Maximum of the posterior of one random walk, and Laplace's approximation of its log-evidence."""
-    precision = np.zeros((len(n), len(n)))
-    precision[0, 0] = 1 / (step**2 * len(n))
-    for t in range(1, len(n)):
+def slow_walk(n, total, levels, step):
+    """Maximum of the posterior of one random walk of some logits, and Laplace's approximation of its log-evidence.
+
+    `n` and `total` have the shape (n_logits, n_periods).
+    """
+    precision = np.zeros((N_PERIODS, N_PERIODS))
+    precision[0, 0] = 1 / (step**2 * N_PERIODS)
+    for t in range(1, N_PERIODS):
         precision[t - 1 : t + 1, t - 1 : t + 1] += np.array([[1, -1], [-1, 1]]) / step**2
 
     def loss(apart):
-        share = special.expit(level + apart)
+        share = special.expit(np.array(levels)[:, None] + apart)
         return -(n * np.log(share) + (total - n) * np.log(1 - share)).sum() + apart @ precision @ apart / 2
 
-    apart = optimize.minimize(loss, np.zeros(len(n)), tol=1e-12).x
-    share = special.expit(level + apart)
-    hessian = precision + np.diag(total * share * (1 - share))
+    apart = optimize.minimize(loss, np.zeros(N_PERIODS), tol=1e-12).x
+    share = special.expit(np.array(levels)[:, None] + apart)
+    hessian = precision + np.diag((total * share * (1 - share)).sum(axis=0))
     return share, -loss(apart) + (np.linalg.slogdet(precision)[1] - np.linalg.slogdet(hessian)[1]) / 2
 
 
-def test_shares_are_those_of_the_slow_twin():
+@pytest.mark.parametrize("together", [False, True])
+def test_shares_are_those_of_the_slow_twin(together):
     rng = np.random.default_rng(0)
-    counts = rng.poisson(30 * rng.dirichlet([3, 2, 1], size=(N_PERIODS, 2))).astype(float)
+    means = rng.dirichlet([3, 2, 1], size=(N_PERIODS, 2))
+    if together:
+        means = special.softmax(np.linspace(0, 1, N_PERIODS)[:, None, None] * [2, 1, -1] + np.ones((2, 1)), axis=2)
+    counts = rng.poisson(60 * means).astype(float)
     common = counts.sum(axis=0) / counts.sum(axis=(0, 2))[:, None]
-    evidence = {}
-    walks = {}
+    logits = [(i, k) for i in range(2) for k in range(2)]
+    n = np.array([counts[:, i, k] for i, k in logits])
+    total = np.array([counts[:, i, k:].sum(axis=1) for i, k in logits])
+    levels = [special.logit(common[i, k] / common[i, k:].sum()) for i, k in logits]
+    found = {}
     for step in _STEPS:
-        found = [
-            slow_walk(
-                counts[:, i, k], counts[:, i, k:].sum(axis=1), special.logit(common[i, k] / common[i, k:].sum()), step
-            )
-            for i in range(2)
-            for k in range(2)
-        ]
-        evidence[step] = sum(of for _, of in found)
-        walks[step] = np.array([share for share, _ in found]).reshape(2, 2, N_PERIODS)
-    first, second = walks[max(evidence, key=evidence.get)].transpose(1, 2, 0)
+        for parts in [[[0, 1, 2, 3]], [[0], [1], [2], [3]]]:
+            walks = [slow_walk(n[of], total[of], [levels[k] for k in of], step) for of in parts]
+            found[step, len(parts)] = sum(of for _, of in walks), np.concatenate([share for share, _ in walks])
+    best = max(found, key=lambda of: found[of][0])
+    assert (best[1] == 1) == together
+    log_evidence, share = found[best]
+    first, second = share.reshape(2, 2, N_PERIODS).transpose(1, 2, 0)
     expected = np.stack([first, (1 - first) * second, (1 - first) * (1 - second)], axis=2)
-    shares, log_evidence = shares_along_time(counts, common)
+    shares, of_periods = shares_along_time(counts, common)
     np.testing.assert_allclose(shares, expected, atol=1e-4)
-    np.testing.assert_allclose(log_evidence.sum(), max(evidence.values()), atol=1e-3)
+    np.testing.assert_allclose(of_periods.sum(), log_evidence, atol=1e-3)
 
 
 @settings(max_examples=30, deadline=None)
@@ -90,7 +97,7 @@ def fitted(y, noisy, proba, sources, rows):
 def test_T_of_months_is_nearer_than_that_of_unordered_sources():
     gain = []
     for seed in range(4):
-        y, noisy, proba, month, dates = worse_labels(seed)
+        y, noisy, proba, _, dates = worse_labels(seed)
         rows = np.random.default_rng(seed).choice(len(y), 150, replace=False)
         right = pd.Series(noisy == y).groupby(dates).mean()
         error = [
@@ -144,7 +151,7 @@ def test_verified_samples_of_some_months_are_named():
 def test_verified_samples_drawn_at_random_are_from_all_sources(of_groups):
     rng = np.random.default_rng(0)
     for seed in range(5):
-        y, noisy, proba, month, dates = worse_labels(seed)
+        y, noisy, proba, _, dates = worse_labels(seed)
         groups = np.arange(len(y)) // 10 if of_groups else np.arange(len(y))
         rows = np.flatnonzero(np.isin(groups, rng.choice(np.unique(groups), 200 // (1 + 9 * of_groups), replace=False)))
         verified = np.full(len(y), -1)
