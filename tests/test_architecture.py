@@ -54,6 +54,7 @@ ALLOWED = {
     "comparison": {"sklearn", "joblib", "scipy", "pandas", "methods", "datasets", "transition", "labels"},
     "datasets": {"torch", "transition", "labels"},
     "plotting": {"sklearn", "matplotlib", "transition", "model_selection", "labels"},
+    "__main__": {"sklearn", "pandas", "skrub", "methods"},
     "__init__": {"methods", "comparison", "datasets", "nets", "model_selection", "plotting", "transition"}
     | {"likelihood", "noise_model"},
 }
@@ -213,7 +214,7 @@ def lengths_of_functions():
 
 def test_the_package_is_small():
     assert sum(len(path.read_text().splitlines()) for path in FILES) <= 15_300
-    assert sum(map(lines_of_code, FILES)) <= 8_700
+    assert sum(map(lines_of_code, FILES)) <= 8_800
     assert len(FILES) <= 105
 
 

@@ -1,0 +1,200 @@
+"""Find the wrong labels of a file; docs/from_a_csv_file.rst has the same steps in Python."""
+
+import argparse
+import sys
+import warnings
+from collections.abc import Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command, and return the exit code: 2 if a file or an option is wrong."""
+    parser = argparse.ArgumentParser("noisytransition", description="Train classifiers on noisy labels.")
+    of = parser.add_subparsers(required=True, metavar="audit").add_parser("audit", help="find wrong labels of a file")
+    of.add_argument("file", type=Path, help="CSV, Excel or Parquet file; it is not changed")
+    of.add_argument("--label", nargs="+", required=True, help="column of labels, or a column for each source of labels")
+    of.add_argument("--verified", help="column of true labels, empty if not checked; default: 'verified', if it exists")
+    of.add_argument("--text", help="column of text")
+    of.add_argument("--features", nargs="+", help="columns of features; default without text: all other columns")
+    of.add_argument("--embeddings", help=".npy file with a row of numbers for each row or sample, or column of arrays")
+    of.add_argument("--group", help="column of the group of each row, such as a patient, if rows are not independent")
+    of.add_argument("--sample", help="column of the labelled sample, if the file has a row for each answer")
+    of.add_argument("--source", help="column of the person, rule or model that answered, with --sample")
+    of.add_argument("--encoding", default="utf-8", help="encoding of a CSV file, such as cp1252; default: utf-8")
+    of.add_argument("--out", type=Path, help="new or empty folder; default: name of the file and _audit")
+    of.add_argument("--seed", type=int, default=0, help="seed of the folds and of the rows to verify; default: 0")
+    options = parser.parse_args(arguments)
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.filterwarnings("ignore", "Found unknown categories")  # a category of one fold only
+            audit(options)
+    except (ValueError, TypeError, OSError, ImportError) as error:
+        hint = ". Tables need: pip install skrub openpyxl pyarrow" if isinstance(error, ImportError) else ""
+        say(f"noisytransition: {' '.join(str(error).split())}{hint}")
+        return 2
+    for text in dict.fromkeys(str(one.message) for one in caught if issubclass(one.category, UserWarning)):
+        say(f"warning: {text}")
+    return 0
+
+
+def say(text: str) -> None:
+    """Report progress, a warning or an error."""
+    print(text, file=sys.stderr)
+
+
+def audit(options: argparse.Namespace) -> None:
+    """Read a file, train a classifier, write the results and print the answer."""
+    folder = options.out or options.file.with_name(f"{options.file.stem}_audit")
+    if folder.exists() and any(folder.iterdir()):
+        raise ValueError(f"the folder {folder} is not empty. Pass another one as --out.")
+    say(f"reading {options.file}")
+    table, labels = read(options)
+    X, estimator, shown = encoded(table, options)
+    say(f"training eleven times on {len(table)} rows")
+    from .methods import TransitionClassifierCV  # imports torch
+
+    clf = TransitionClassifierCV(estimator, random_state=options.seed).fit(X, labels.dropna(axis=1, how="all"))
+    issues = with_text(clf.find_label_issues(), shown, "given", "suggested", "probability_correct")
+    n = min(50, labels.verified.isna().sum())  # as many checks as in docs/no_verified_labels.rst
+    drawn = clf.noise_model_.suggest_rows(n, random_state=options.seed)
+    to_verify = with_text(drawn, shown, "verified_probability").assign(verified=None)
+    answer = summary(clf.noise_model_, labels, issues, to_verify)
+    report = clf.noise_report(display_rows=shown.squeeze(axis=1), title=f"Labels of {options.file.name}")
+    corrected = table.drop(columns=options.embeddings or [], errors="ignore").assign(corrected=clf.relabel())
+    folder.mkdir(parents=True, exist_ok=True)
+    report.save(folder / "report.html")
+    for name, of in {"issues": issues, "corrected": corrected, "to_verify": to_verify}.items():
+        of.to_csv(folder / f"{name}.csv", index=False)
+    print(*answer, f"in {folder}: report.html, issues.csv, corrected.csv, to_verify.csv", sep="\n")
+
+
+def read(options: argparse.Namespace) -> tuple[Any, Any]:
+    """Rows of a file, and their table of labels; raise for what `fit` cannot know."""
+    table = read_table(options.file, options.encoding)
+    options.verified = options.verified or ("verified" if "verified" in table else None)
+    named = [options.verified, options.text, options.group, options.sample, options.source]
+    for name in [*options.label, *(options.features or ()), *filter(None, named)]:
+        if name not in table:
+            similar = "".join(f" Did you mean {near!r}?" for near in get_close_matches(name, list(table), 1))
+            raise ValueError(f"no column {name!r} among {', '.join(table)}.{similar}")
+    for name in options.label:
+        check_labels(table[name].dropna(), name)
+    labels = table[options.label]
+    if options.sample or options.source:
+        table, labels = one_row_per_sample(table, options)
+    true = table[options.verified].dropna().tolist() if options.verified else []
+    if len(true) == len(table):
+        raise ValueError(f"every row is verified in {options.verified!r}, so no label is left to judge.")
+    if true and set(true).isdisjoint(labels.to_numpy().ravel()):
+        raise ValueError(f"{options.verified!r} has {true[0]!r}, which is no given label. Enter true labels there.")
+    beside = {"verified": options.verified, "group": options.group, "verified_probability": "verified_probability"}
+    known = {name: table[column] for name, column in beside.items() if column in table}
+    return table, labels.assign(**{"verified": None} | known)
+
+
+def read_table(path: Path, encoding: str) -> Any:
+    """Read a CSV, Excel or Parquet file. The separator of a CSV file is the one that gives most columns."""
+    import pandas as pd
+
+    if path.suffix == ".parquet":
+        table = pd.read_parquet(path)
+    elif path.suffix.startswith(".xls"):
+        table = pd.read_excel(path)
+    else:
+        try:
+            sep = max(",;\t", key=lambda sep: pd.read_csv(path, sep=sep, encoding=encoding, nrows=0).shape[1])
+            table = pd.read_csv(path, sep=sep, encoding=encoding, low_memory=False)
+        except UnicodeError:
+            raise ValueError(f"{path} is not encoded as {encoding}. Try --encoding cp1252 or utf-16.") from None
+    return table.reset_index(drop=True).rename(columns=str)
+
+
+def check_labels(labels: Any, name: str) -> None:
+    """Raise if labels are no classes: numbers and text, or ids, with less than two rows each on average."""
+    is_number = labels.astype(str).str.fullmatch(r"[-+]?\d*\.?\d+(e[-+]?\d+)?")
+    if is_number.any() and not is_number.all():
+        both = f"numbers such as {labels[is_number].iloc[0]} and text such as {labels[~is_number].iloc[0]!r}"
+        raise ValueError(f"the labels {name!r} are {both}. Use one kind of label.")
+    if len(labels) < 2 * (n := labels.nunique()):
+        raise ValueError(f"{name!r} has {n} different values in {len(labels)} rows. Pass classes, not ids.")
+
+
+def one_row_per_sample(table: Any, options: argparse.Namespace) -> tuple[Any, Any]:
+    """Rows of samples, and their labels with a column for each source, of a table with a row for each answer."""
+    if not options.sample or not options.source or len(options.label) > 1:
+        raise ValueError("a file with a row for each answer needs --sample, --source and one column as --label.")
+    if n := int(table[[options.sample, options.source]].isna().any(axis=1).sum()):
+        raise ValueError(f"{n} rows have no {options.sample!r} or no {options.source!r}. Drop these rows.")
+    answers = table.dropna(subset=options.label)
+    last = answers.drop_duplicates([options.sample, options.source], keep="last")
+    if n := len(answers) - len(last):
+        say(f"{n} answers are left out: the same source gave the same sample another one later")
+    rows = table.drop(columns=[*options.label, options.source]).groupby(options.sample, sort=False).first()
+    labels = last.pivot(index=options.sample, columns=options.source, values=options.label[0]).reindex(rows.index)
+    return rows.reset_index(), labels.reset_index(drop=True)
+
+
+def encoded(table: Any, options: argparse.Namespace) -> tuple[Any, Any, Any]:
+    """Features, a pipeline that encodes and classifies them, and what is shown of each row."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    classifier = LogisticRegression(max_iter=1000)
+    names = [name for name in (options.text, *(options.features or ())) if name]
+    used = {*options.label, options.verified, options.group, options.sample, options.source, options.embeddings}
+    names = names or [name for name in table if name not in used | {"verified_probability"}]
+    shown = table[names].astype(object).where(table[names].notna(), "").map(lambda value: " ".join(str(value).split()))
+    shown.index = table[options.sample] if options.sample else table.index
+    if options.embeddings:
+        arrays = np.stack(table[options.embeddings]) if options.embeddings in table else np.load(options.embeddings)
+        return arrays, make_pipeline(StandardScaler(), classifier), shown
+    if names == [options.text]:
+        return shown[options.text].to_numpy(), make_pipeline(TfidfVectorizer(), classifier), shown
+    ids = [name for name in names if table[name].is_unique and table[name].dtype.kind not in "fcmM"]
+    if ids and not options.features:
+        say(f"no features, since they differ in every row: {', '.join(ids)}; pass text as --text")
+    features = [name for name in names if options.features or name not in ids]
+    if not features:
+        raise ValueError("no column of features is left. Pass --text, --features or --embeddings.")
+    from skrub import tabular_pipeline
+
+    return table[features], tabular_pipeline(classifier), shown
+
+
+def with_text(found: Any, shown: Any, *names: str) -> Any:
+    """Results for positions, with the name and text of each row in place of the position."""
+    rows = shown.iloc[found.position].agg(", ".join, axis=1).rename_axis("row").reset_index()
+    return rows.join(found.drop(columns="position").reset_index(drop=True)).set_axis(["row", "text", *names], axis=1)
+
+
+def summary(model: Any, labels: Any, issues: Any, to_verify: Any) -> list[str]:
+    """Lines of the answer."""
+    is_verified = labels.verified.notna()
+    has_label = labels.drop(columns=["verified", "verified_probability", "group"], errors="ignore").notna().any(axis=1)
+    correct = shares = "unknown, since no verified row has a label"
+    plan = "Until then, the list and the flips rest on the classifier alone."
+    bounds = "{:.2f} [{:.2f}, {:.2f}]"
+    if is_verified.any():
+        shares = ", ".join(f"{name} {bounds.format(*row)}" for name, *row in model.class_shares().itertuples())
+        plan = str(model.plan("shares")).partition(" of suggest_rows")[0].rstrip(".") + "."
+    if (is_verified & has_label).any():
+        correct = bounds.format(*model.accuracy_interval(of="labels"))
+    return [
+        f"{len(labels)} rows, {is_verified.sum()} verified, {(~has_label).sum()} without label; 90 % intervals:",
+        f"labels correct: {correct}",
+        f"class shares: {shares}",
+        "worst flips, true class -> label: " + "; ".join(model.transition_summary(top=3).splitlines()),
+        f"probably wrong: {len(issues)} labels that are not verified. P(correct) of the most suspicious:",
+        *("  {4:.2f}  row {0}: {2}, rather {3}: {1:.70}".format(*row) for row in issues[:10].itertuples(index=False)),
+        f"verify next: the {len(to_verify)} rows of to_verify.csv. {plan}",
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
