@@ -63,8 +63,13 @@ def pooled(views: Views, weights: dict[str, float]) -> NDArray[np.float64]:
     return special.softmax(sum(weights[name] * of_view for name, of_view in views.logs().items()), axis=1)
 
 
-def shares_of_views(views: Views, weights: dict[str, float]) -> dict[str, float]:
-    """Share of each view in the pool: mean size of its weighted log-probabilities, relative to their sum."""
+def shares_of_views(views: Views, weights: dict[str, float]) -> dict[str, float] | None:
+    """Share of each view in the pool: mean size of its weighted log-probabilities, relative to their sum.
+
+    None without samples.
+    """
+    if not len(views.features):
+        return None
     size = {
         name: weights[name] * float(np.abs(of_view - of_view.mean(axis=1, keepdims=True)).mean())
         for name, of_view in views.logs().items()
