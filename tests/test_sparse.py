@@ -229,3 +229,16 @@ def test_batches_are_dense(num_workers, collate_fn):
     assert first.label.tolist() == [6, 0]
     assert last.columns["group"].tolist() == [1, 0]
     assert rows[0][0].tolist() == X[6].tolist()
+
+
+def test_very_sparse_data_are_warned_of_by_em_only():
+    rng = np.random.default_rng(0)
+    X = sp.random_array((60, 2000), density=0.002, format="csr", dtype=np.float32, random_state=0)
+    y = rng.integers(2, size=60)
+    with pytest.warns(UserWarning, match="TransitionClassifierCV"):
+        EMTransitionClassifier("linear", max_epochs=1, cv=None).fit(
+            X, y, y_verified=np.where(rng.random(60) < 0.5, y, -1)
+        )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        CrossEntropyClassifier("linear", max_epochs=1).fit(X, y)

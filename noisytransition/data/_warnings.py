@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..labels._draw import is_balanced
-from ..nets import Rows
+from ..nets import Rows, SparseRows
 
 # All values are choices, not measured.
 # distance between the means of clean and noisy samples, in standard deviations in the median feature, above which clean
@@ -21,6 +21,8 @@ _UNEQUAL = 4.0
 _BY_CHANCE = 2
 # share of samples whose most similar sample is the one before or after, beyond chance: a fifth in groups of ten
 _ALIKE = 0.1
+# share of entries that are not 0 below which dense batches are slow: about 100 times the work
+_SPARSE = 0.01
 
 
 def warn_if_unscaled(rows: Rows, clean: Rows) -> None:
@@ -82,6 +84,17 @@ def warn_of_groups(X: Any, y: NDArray[np.intp], stacklevel: int) -> None:
             "independent, such as images of a patient, pass groups=, so that no group is in two folds.",
             stacklevel=stacklevel,
         )
+
+
+def warn_if_sparse(rows: Rows, stacklevel: int) -> None:
+    """Warn if nearly all entries of a sparse matrix are 0: a network would mostly multiply by 0."""
+    if not isinstance(rows, SparseRows) or rows.X.nnz > _SPARSE * np.prod(rows.X.shape):
+        return
+    warnings.warn(
+        f"X is sparse with {rows.X.shape[1]:,} columns, and networks read dense batches, which is slow. "
+        "TransitionClassifierCV(LogisticRegression()) reads it as it is; or reduce it by TruncatedSVD first.",
+        stacklevel=stacklevel,
+    )
 
 
 def warn_of_equal_shares(noisy: NDArray[np.int64], clean: NDArray[np.int64], classes: NDArray) -> None:

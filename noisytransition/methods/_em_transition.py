@@ -14,7 +14,7 @@ from torch import nn
 from ..base._classifier import NoisyLabelClassifier
 from ..base._noise_model_mixin import NoiseModelMixin
 from ..data._read import DRAWS
-from ..data._warnings import warn_of_groups
+from ..data._warnings import warn_if_sparse, warn_of_groups
 from ..fitting._checks import CONSTRAINTS, NUMBER
 from ..fitting._cross_fitting import check_folds, cross_fit, of_both, predict_from_clean, train_on_both
 from ..fitting._parameters import Module
@@ -257,6 +257,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         check_folds(self.cv, len(run.noisy), run.n_clean, groups)
         if groups is None:
             warn_of_groups(run.noisy, run.noisy.label, stacklevel=4)
+        warn_if_sparse(run.noisy, stacklevel=4)
         if self.meta_sampling == "random":
             return
         if own := sorted(name for name in DRAWS if name in self._net_params):

@@ -1,7 +1,7 @@
 """Meta-estimator that trains any scikit-learn classifier on noisy labels."""
 
 from __future__ import annotations
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
@@ -23,6 +23,7 @@ from ..data._read import separate_samples
 from ..data._warnings import warn_of_groups
 from ..fitting._checks import CONSTRAINTS
 from ..fitting._cross_fitting import check_folds, fold_of_samples
+from ..fitting._progress import progress_bar
 from ..labels._pandas import in_class_order, warn_of_order
 from ..labels._read import Labels, SeparateLabels, labels_of_fit
 from ..likelihood._calibration import Calibration
@@ -75,6 +76,8 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         Number of folds trained in parallel by `joblib.Parallel`.
     random_state : int, RandomState instance or None, default=None
         Seed of the folds. Set the seed of the estimator separately.
+    verbose : int, default=0
+        1: a progress bar for the trainings of each step, only in a terminal or notebook.
 
     Attributes
     ----------
@@ -132,6 +135,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         meta_sampling: str = "random",
         n_jobs: int | None = None,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.estimator = estimator
         self.cv = cv
@@ -139,6 +143,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         self.meta_sampling = meta_sampling
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.verbose = verbose
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -240,9 +245,14 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
             delayed(_proba_without)(self.estimator, rows, *target, folds == i, np.flatnonzero(folds == i))
             for i, target in enumerate(targets)
         )
-        for i, of_fold in enumerate(Parallel(self.n_jobs)(tasks)):
+        for i, of_fold in enumerate(self._done(tasks)):
             proba[folds == i] = of_fold
         return held_out_of(Candidate(0, *np.split(proba, [len(rows.labels.noisy)])), rows.labels)
+
+    def _done(self, tasks: Iterable[Any]) -> Any:
+        """Yield the results of the trainings without each fold."""
+        results = Parallel(self.n_jobs, return_as="generator")(tasks)
+        return progress_bar("training without each fold", results, total=self.cv) if self.verbose else results
 
     def _calibrated(self, held_out: HeldOut, classes: NDArray) -> NoiseFit:
         """Fit of the noise, with the calibration of the predictions."""
@@ -262,7 +272,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
             for i in range(self.cv)
         )
         with suppress(ValueError):  # such as of an estimator with folds
-            proba = np.stack(Parallel(self.n_jobs)(tasks))
+            proba = np.stack(list(self._done(tasks)))
             trained = _trained(self.estimator, rows, *rows.verified)
             of_all = _proba(trained, _safe_indexing(rows.X, everywhere[:n]), labels.classes)
             shift = -self.noise_model_.class_offset_
