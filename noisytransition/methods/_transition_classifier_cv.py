@@ -251,8 +251,10 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
 
     def _done(self, tasks: Iterable[Any]) -> Any:
         """Yield the results of the trainings without each fold."""
+        if not self.verbose:
+            return Parallel(self.n_jobs)(tasks)
         results = Parallel(self.n_jobs, return_as="generator")(tasks)
-        return progress_bar("training without each fold", results, total=self.cv) if self.verbose else results
+        return progress_bar("training without each fold", results, total=self.cv)
 
     def _calibrated(self, held_out: HeldOut, classes: NDArray) -> NoiseFit:
         """Fit of the noise, with the calibration of the predictions."""
@@ -272,7 +274,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
             for i in range(self.cv)
         )
         with suppress(ValueError):  # such as of an estimator with folds
-            proba = np.stack(list(self._done(tasks)))
+            proba = np.stack([*self._done(tasks)])
             trained = _trained(self.estimator, rows, *rows.verified)
             of_all = _proba(trained, _safe_indexing(rows.X, everywhere[:n]), labels.classes)
             shift = -self.noise_model_.class_offset_
