@@ -119,20 +119,31 @@ class _Stratum(NamedTuple):
         """Number of groups of verified samples, or of verified samples."""
         return len(sums_by_group(self.true, self.groups))
 
+    @property
+    def n_of_all(self) -> int:
+        """Number of groups of all samples, or of all samples."""
+        return len(self.predicted) if self.groups_of_all is None else len(np.unique(self.groups_of_all))
+
     def variance(self, power: NDArray | float) -> NDArray[np.float64]:
-        """Variance of the prediction-powered mean of the stratum, with ``lambda = power``."""
-        corrections = self.true - power * self.of_verified
-        return power**2 * self.variance_of_all() + _variance_of_mean(corrections, self.weights, self.groups)
+        """Variance of the prediction-powered mean of the stratum, with ``lambda = power``.
+
+        That of the corrections falls with the share of verified samples; that of the population's own mean remains
+        (two-phase sampling: Särndal, Swensson, Wretman, "Model Assisted Survey Sampling", 1992, chapter 9).
+        """
+        verified = self.n_drawn / self.n_of_all
+        corrections = _variance_of_mean(self.true - power * self.of_verified, self.weights, self.groups)
+        return (1 - verified) * corrections + verified * self.variance_alone
+
+    @property
+    def variance_alone(self) -> NDArray[np.float64]:
+        """Variance of the mean of the verified samples."""
+        return _variance_of_mean(self.true, self.weights, self.groups)
 
     def mean(self, power: NDArray) -> NDArray[np.float64]:
         """Prediction-powered mean of the stratum, with ``lambda = power``."""
         corrections = self.true - power * self.of_verified
         of_all = np.average(power * self.predicted, axis=0, weights=self.weights_of_all)
         return of_all + np.average(corrections, axis=0, weights=self.weights)
-
-    def variance_of_all(self) -> NDArray[np.float64]:
-        """Variance of the mean prediction of all samples."""
-        return _variance_of_mean(self.predicted, self.weights_of_all, self.groups_of_all)
 
     @property
     def weight_of_one(self) -> float:
