@@ -19,8 +19,11 @@ _COMPARED_ROWS = 1000
 _UNEQUAL = 4.0
 # number of clean samples that may also be in X by chance
 _BY_CHANCE = 2
-# share of samples whose most similar sample is the one before or after, beyond chance: a fifth in groups of ten
+# share of samples that resemble others, beyond chance: a fifth in groups of ten
 _ALIKE = 0.1
+# neighbours among which near copies are sought, and samples that are searched
+_NEIGHBOURS = 20
+_MOST_COMPARED = 20_000
 # share of entries that are not 0 below which dense batches are slow: about 100 times the work
 _SPARSE = 0.01
 
@@ -52,38 +55,62 @@ def warn_of_copies(rows: Rows, clean: Rows) -> None:
 
 
 def warn_of_groups(X: Any, y: NDArray[np.intp], stacklevel: int) -> None:
-    """Warn if the sample that is most similar to a sample is often the one before or after it, or if there are copies.
+    """Warn of samples that are not independent: copies, near copies, or samples that resemble the one before or after.
 
-    X is compared if it is a numeric array of several columns, rows of one, or a data frame of numbers. By chance, this
-    happens twice among the samples of a class if these are sorted by class; y has their positions, -1 if missing.
-    Copies are no chance if a column is continuous: it tells all different samples apart.
+    X is compared if it is a numeric array of several columns, rows of one, or a data frame of numbers; y has the
+    positions of the classes, -1 if missing.
     """
-    n = min(len(y), _COMPARED_ROWS)
+    n = min(len(y), _MOST_COMPARED)
     some = X.take(np.arange(n)).X if isinstance(X, Rows) else X
     x = some.iloc[:n].to_numpy() if hasattr(some, "iloc") else some
-    counts = np.bincount(y[:n][y[:n] >= 0])
     if not isinstance(x, np.ndarray) or x.dtype.kind not in "biuf" or n < 3 or x[0].size < 2:
         return
     x = x[:n].reshape(n, -1).astype(np.float64)
     x = np.nan_to_num((x - x.mean(axis=0)) / np.maximum(x.std(axis=0), 1e-12))
+    n_of_class = np.bincount(y[:n][y[:n] >= 0])
+    smallest = int(n_of_class[n_of_class > 0].min(initial=n))
+    n_values = np.array([len(np.unique(column)) for column in x.T])
     different = len(np.unique(x, axis=0))
-    if different < (1 - _ALIKE) * n and max(len(np.unique(column)) for column in x.T) == different:
-        warnings.warn(
-            f"{1 - different / n:.0%} of the samples are copies of others. Pass groups=, the same for copies, so that "
-            "they are not in two folds.",
-            stacklevel=stacklevel,
-        )
+    # copies are no chance if a column is continuous: it tells all different samples apart
+    if different < (1 - _ALIKE) * n and n_values.max() == different:
+        text = f"{1 - different / n:.0%} of the samples are copies of others"
+    elif (near := _near_copies(x[:, n_values > n / 2], smallest)) > _ALIKE:
+        text = f"{near:.0%} of the samples are nearly copies of others"
+    elif (beside := _beside(x[:_COMPARED_ROWS])) > _ALIKE + 2 / max(smallest - 1, 1):  # by chance, if sorted by class
+        text = f"For {beside:.0%} of the samples, the most similar one is that before or after it"
+    else:
         return
+    warnings.warn(
+        f"{text}. If these are not independent, such as images of a patient, pass groups=, so that no group is in two "
+        "folds.",
+        stacklevel=stacklevel,
+    )
+
+
+def _near_copies(x: NDArray, smallest: int) -> float:
+    """Share of samples with one gap among the distances of their neighbours that exceeds all others together.
+
+    Of independent samples, k times the logarithm of the (k + 1)-th and k-th distance's ratio is exponential for all k
+    (where the density is constant), so one of many hardly exceeds the others. Columns of x must be continuous.
+    """
+    from sklearn.neighbors import NearestNeighbors
+
+    n, n_columns = x.shape
+    k = min(_NEIGHBOURS, smallest // 2, n // 4)
+    if n_columns < 2 or k < 3:
+        return 0.0
+    some = np.random.default_rng(0).choice(n, min(n, _COMPARED_ROWS // 2), replace=False)
+    distance, _ = NearestNeighbors(n_neighbors=k + 2).fit(x).kneighbors(x[some])
+    gaps = np.arange(1, k + 1) * np.diff(np.log(np.maximum(distance[:, 1:], 1e-12)), axis=1)
+    return float((gaps.max(axis=1) > gaps.sum(axis=1) / 2).mean())
+
+
+def _beside(x: NDArray) -> float:
+    """Share of samples whose most similar sample is the one before or after."""
     from sklearn.neighbors import NearestNeighbors
 
     nearest = NearestNeighbors(n_neighbors=1).fit(x).kneighbors(return_distance=False)[:, 0]
-    beside = float((np.abs(nearest - np.arange(n)) == 1).mean())
-    if beside > 2 / max(counts[counts > 0].min(initial=n) - 1, 1) + _ALIKE:
-        warnings.warn(
-            f"For {beside:.0%} of the samples, the most similar one is that before or after it. If these are not "
-            "independent, such as images of a patient, pass groups=, so that no group is in two folds.",
-            stacklevel=stacklevel,
-        )
+    return float((np.abs(nearest - np.arange(len(x))) == 1).mean())
 
 
 def warn_if_sparse(rows: Rows, stacklevel: int) -> None:

@@ -251,3 +251,19 @@ def test_independent_samples_give_no_alarm(load, is_sorted):
         warnings.simplefilter("error")
         for features in (X[order], X[order, :1], texts, X[:2], sparse.csr_array(X)):
             warn_of_groups(features, y[order][: features.shape[0]], stacklevel=1)
+
+
+@pytest.mark.parametrize("size", [4, 10])
+def test_near_copies_in_any_order_are_warned_of(size):
+    rng = np.random.default_rng(0)
+    patient = rng.permutation(np.repeat(np.arange(600 // size), size))
+    X = rng.normal(size=(600, 8))[patient] + 0.1 * rng.normal(size=(600, 8))
+    y = rng.integers(2, size=600)
+    verified = np.where(np.arange(600) % 5 == 0, y, -1)
+    with pytest.warns(UserWarning, match="nearly copies of others.*groups="):
+        TransitionClassifierCV(LogisticRegression()).fit(X, y, y_verified=verified)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_of_groups(rng.normal(size=(600, 8)), y, 1)
+        warn_of_groups(np.round(X), y, 1)  # values that repeat
+        warn_of_groups(np.where(y == 1, 30, 0)[:, None] + rng.normal(size=(600, 8)), y, 1)  # distant classes
