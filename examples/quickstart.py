@@ -9,14 +9,15 @@ import argparse
 
 import numpy as np
 import pandas as pd
+from matplotlib import pyplot as plt
 from sklearn.datasets import load_digits
+from sklearn.metrics import ConfusionMatrixDisplay
 from sklearn.model_selection import train_test_split
 
 from noisytransition import (
     CrossEntropyClassifier,
     EMTransitionClassifier,
     FineTuningClassifier,
-    TransitionMatrixDisplay,
     flip_labels,
     sampling_limit,
     transition_error,
@@ -62,9 +63,12 @@ def main():
     issues = clf.find_label_issues()
     wrong = (labels.label != y)[issues.position]
     print(f"\n{len(issues)} labels are probably wrong; {wrong.mean():.0%} of these are wrong:\n{issues.head(3)}")
-    display = TransitionMatrixDisplay.from_estimator(clf, true_matrix=T)
-    display.figure_.savefig(args.plot, dpi=120)
-    print(f"\n{args.plot} shows the true T, the estimated T and their difference")
+    figure, axes = plt.subplots(1, 2, figsize=(11, 5), layout="compressed")
+    for ax, (title, matrix) in zip(axes, {"true": T, "learned": clf.transition_matrix_}.items(), strict=True):
+        ConfusionMatrixDisplay(matrix).plot(cmap="Blues", values_format=".2f", ax=ax, colorbar=False)
+        ax.set(title=title, xlabel="noisy label", ylabel="true label")
+    figure.savefig(args.plot, dpi=120)
+    print(f"\n{args.plot} shows the true and the estimated T")
 
 
 if __name__ == "__main__":

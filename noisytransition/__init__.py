@@ -24,7 +24,6 @@ __all__ = [
     "SModelClassifier",
     "TRevisionClassifier",
     "TransitionClassifierCV",
-    "TransitionMatrixDisplay",
     "TrustedKFold",
     "anchor_transition_matrix",
     "class_conditional_test",
@@ -43,7 +42,7 @@ __all__ = [
 ]
 
 # modules of the public names, in ascending order of their requirements
-_HOMES = "transition likelihood noise_model plotting model_selection methods nets datasets comparison"
+_HOMES = "transition likelihood noise_model model_selection methods nets datasets comparison"
 
 if TYPE_CHECKING:
     from .comparison import *
@@ -53,7 +52,6 @@ if TYPE_CHECKING:
     from .model_selection import *
     from .nets import *
     from .noise_model import *
-    from .plotting import *
     from .transition import *
 else:
 

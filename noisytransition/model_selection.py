@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import check_scoring, get_scorer
 from sklearn.model_selection import BaseCrossValidator, StratifiedGroupKFold, StratifiedKFold
 from sklearn.utils.metadata_routing import MetadataRequest
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import _num_samples
 
 from .data._read import rows_to_score
 from .labels._columns import VERIFIED, split_columns
@@ -163,7 +163,7 @@ def make_verified_scorer(scoring: Any) -> _VerifiedScorer:
 
 
 def _transition_score(T_true: Any, estimator: object, X: object = None, y: object = None, **kwargs: Any) -> float:
-    fitted = classifier_with_transition(estimator)
+    fitted = inner_classifier(estimator)
     return -transition_error(in_class_order(T_true, getattr(fitted, "classes_", None)), fitted.transition_matrix_)
 
 
@@ -199,17 +199,4 @@ def inner_classifier(estimator: object) -> Any:
         return inner_classifier(estimator.steps[-1][1])
     if hasattr(estimator, "best_estimator_"):
         return inner_classifier(estimator.best_estimator_)
-    return estimator
-
-
-def classifier_with_transition(estimator: object) -> Any:
-    """Fitted classifier with T in (nested) Pipelines and searches."""
-    estimator = inner_classifier(estimator)
-    if hasattr(estimator, "fit"):
-        check_is_fitted(estimator)
-    if not hasattr(estimator, "transition_matrix_"):
-        raise ValueError(
-            f"{type(estimator).__name__} has no transition_matrix_. Pass a fitted classifier that estimates T, or a "
-            "Pipeline or search of it."
-        )
     return estimator

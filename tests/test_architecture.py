@@ -53,9 +53,8 @@ ALLOWED = {
     "model_selection": {"sklearn", "data", "labels", "transition"},
     "comparison": {"sklearn", "joblib", "scipy", "pandas", "methods", "datasets", "transition", "labels"},
     "datasets": {"torch", "transition", "labels"},
-    "plotting": {"sklearn", "matplotlib", "transition", "model_selection", "labels"},
     "__main__": {"sklearn", "pandas", "skrub", "methods"},
-    "__init__": {"methods", "comparison", "datasets", "nets", "model_selection", "plotting", "transition"}
+    "__init__": {"methods", "comparison", "datasets", "nets", "model_selection", "transition"}
     | {"likelihood", "noise_model"},
 }
 
@@ -120,7 +119,6 @@ def arrows():
     packages = {path.parent.name for path in ROOT.glob("*/__init__.py")} | {
         "model_selection",
         "comparison",
-        "plotting",
         "selection",
     }
     imports = {(layer(path), name) for path in FILES for name in imported(path)}

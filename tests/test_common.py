@@ -441,7 +441,7 @@ def test_only_methods_with_a_T_have_its_attributes(cls, plain):
 
 @pytest.mark.parametrize("cls", [cls for cls in CLASSIFIERS if cls not in WITH_TRANSITION])
 def test_without_a_T_there_is_no_score_of_it(cls, blobs, plain):
-    with pytest.raises(ValueError, match="transition_matrix_"):
+    with pytest.raises(AttributeError, match="transition_matrix_"):
         make_transition_scorer(blobs[-1])(plain(cls))
 
 

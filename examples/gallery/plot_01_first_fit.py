@@ -58,9 +58,11 @@ print(clf.transition_summary(top=8))
 # %%
 # Rows of T are true labels, columns are noisy labels. All five flips are found, with
 # probabilities near 0.4:
-from noisytransition import TransitionMatrixDisplay
+from sklearn.metrics import ConfusionMatrixDisplay
 
-TransitionMatrixDisplay.from_estimator(clf)
+display = ConfusionMatrixDisplay(clf.transition_matrix_)
+display.plot(cmap="Blues", values_format=".2f")
+display.ax_.set(xlabel="noisy label", ylabel="true label")
 
 # %%
 # Wrong labels

@@ -89,6 +89,9 @@ print(f"ignoring the noise: {ignoring.score(table[700:], truth[700:]):.3f}")
 print(search.best_estimator_["clf"].transition_summary())
 
 # %%
-from noisytransition import TransitionMatrixDisplay
+from sklearn.metrics import ConfusionMatrixDisplay
 
-TransitionMatrixDisplay.from_estimator(search)
+best = search.best_estimator_["clf"]
+display = ConfusionMatrixDisplay(best.transition_matrix_, display_labels=best.classes_)
+display.plot(cmap="Blues", values_format=".2f")
+display.ax_.set(xlabel="noisy label", ylabel="true label")

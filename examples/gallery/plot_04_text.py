@@ -92,12 +92,21 @@ for issue in clf.find_label_issues()[:6].itertuples():
     print(f"{issue.given_label} → {issue.suggested_label}: {texts[issue.position]}")
 
 # %%
-from noisytransition import TransitionMatrixDisplay, count_transition_matrix
+import matplotlib.pyplot as plt
+from sklearn.metrics import ConfusionMatrixDisplay
+
+from noisytransition import count_transition_matrix
 
 codes, noisy_codes = (np.searchsorted(clf.classes_, names) for names in (y, y_noisy))
-TransitionMatrixDisplay.from_estimator(
-    clf, true_matrix=count_transition_matrix(codes, noisy_codes)
-)
+matrices = {
+    "true": count_transition_matrix(codes, noisy_codes),
+    "learned": clf.transition_matrix_,
+}
+fig, axes = plt.subplots(1, 2, figsize=(9, 4), layout="compressed")
+for ax, (title, T) in zip(axes, matrices.items(), strict=True):
+    display = ConfusionMatrixDisplay(T, display_labels=clf.classes_)
+    display.plot(cmap="Blues", values_format=".2f", ax=ax, colorbar=False)
+    ax.set(title=title, xlabel="noisy label", ylabel="true label")
 
 # %%
 # Embeddings

@@ -81,13 +81,13 @@ for name, T in matrices.items():
     print(f"{name}\n{T.round(2)}")
 
 # %%
-from noisytransition import TransitionMatrixDisplay
+from sklearn.metrics import ConfusionMatrixDisplay
 
 fig, axes = plt.subplots(1, 2, figsize=(8, 3.6), layout="compressed")
 for ax, (name, T) in zip(axes, matrices.items(), strict=True):
-    display = TransitionMatrixDisplay(T, display_labels=clf.classes_)
-    display.plot(ax=ax, colorbar=False)
-    ax.set_title(f"{name} labels")
+    display = ConfusionMatrixDisplay(T, display_labels=clf.classes_)
+    display.plot(cmap="Blues", values_format=".2f", ax=ax, colorbar=False)
+    ax.set(title=f"{name} labels", xlabel="noisy label", ylabel="true label")
 
 # %%
 # Wrong labels

@@ -66,7 +66,9 @@ print(class_conditional_test(*known, proba=proba, random_state=0))
 # ------------------
 # With enough verified samples, count their pairs of true and noisy labels. The T of
 # both hospitals together is wrong for each of them.
-from noisytransition import TransitionMatrixDisplay, count_transition_matrix
+from sklearn.metrics import ConfusionMatrixDisplay
+
+from noisytransition import count_transition_matrix
 
 true_codes, noisy_codes = (np.searchsorted(names, labels) for labels in known)
 groups = {where: hospital[verified] == where for where in matrices}
@@ -74,6 +76,7 @@ groups = {"both": np.ones(400, dtype=bool), **groups}
 fig, axes = plt.subplots(1, 3, figsize=(10, 3.2), layout="compressed")
 for ax, (where, rows) in zip(axes, groups.items(), strict=True):
     T = count_transition_matrix(true_codes[rows], noisy_codes[rows], n_classes=3)
-    TransitionMatrixDisplay(T, display_labels=names).plot(ax=ax, colorbar=False)
-    ax.set_title(where)
+    display = ConfusionMatrixDisplay(T, display_labels=names)
+    display.plot(cmap="Blues", values_format=".2f", ax=ax, colorbar=False)
+    ax.set(title=where, xlabel="noisy label", ylabel="true label")
     print(f"{where}, {rows.sum()} verified samples\n{T.round(2)}")

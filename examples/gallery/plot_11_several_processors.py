@@ -40,16 +40,14 @@ for seed, found in enumerate(matrices):
 # %%
 # The mean of T, and how much T varies with the drawn noise:
 import matplotlib.pyplot as plt
-
-from noisytransition import TransitionMatrixDisplay
+from sklearn.metrics import ConfusionMatrixDisplay
 
 fig, axes = plt.subplots(1, 2, figsize=(8, 3.4), layout="compressed")
-TransitionMatrixDisplay(np.mean(matrices, axis=0)).plot(ax=axes[0])
-image = axes[1].imshow(np.std(matrices, axis=0), cmap="Oranges")
-fig.colorbar(image, cax=axes[1].inset_axes((1.04, 0, 0.05, 1)))
-axes[0].set_title("mean of T over the seeds")
-axes[1].set(title="standard deviation", xlabel="noisy label", xticks=range(4))
-axes[1].set(ylabel="true label", yticks=range(4))
+shown = {"mean of T over the seeds": np.mean, "standard deviation": np.std}
+for ax, (title, of_seeds) in zip(axes, shown.items(), strict=True):
+    display = ConfusionMatrixDisplay(of_seeds(matrices, axis=0))
+    display.plot(cmap="Blues", values_format=".2f", ax=ax, colorbar=False)
+    ax.set(title=title, xlabel="noisy label", ylabel="true label")
 
 # %%
 # The folds of one fit

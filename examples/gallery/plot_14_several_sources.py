@@ -60,16 +60,17 @@ summary[["n_labels", "right", "lower", "upper", "true", "worst_flip", "flip"]].r
 
 # %%
 import matplotlib.pyplot as plt
-
-from noisytransition import TransitionMatrixDisplay
+from sklearn.metrics import ConfusionMatrixDisplay
 
 model = clf.noise_model_
 fig, axes = plt.subplots(2, 3, figsize=(8, 5.6), layout="compressed")
 for ax, who, T in zip(
     axes.flat, model.sources_.names, model.sources_.matrices, strict=True
 ):
-    TransitionMatrixDisplay(T).plot(ax=ax, colorbar=False)
-    ax.set_title(f"{who}: {summary.loc[who, 'right']:.0%} correct")
+    display = ConfusionMatrixDisplay(T)
+    display.plot(cmap="Blues", values_format=".2f", ax=ax, colorbar=False)
+    title = f"{who}: {summary.loc[who, 'right']:.0%} correct"
+    ax.set(title=title, xlabel="noisy label", ylabel="true label")
 
 # %%
 # Combine the labels

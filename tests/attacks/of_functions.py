@@ -66,7 +66,6 @@ MATRIX_ARGUMENTS = {
     "transition.sampling_limit": (None, 10),
     "likelihood.transition_uncertainty": (PROBA, Y, None),
     "make_transition_scorer": (None,),
-    "TransitionMatrixDisplay": (None,),
 }
 PROBA_ARGUMENTS = {
     "transition.gold_transition_matrix": (None, TRUE),

@@ -1,4 +1,4 @@
-"""Bad arguments of folds, comparisons, plots and scorers."""
+"""Bad arguments of folds and comparisons."""
 
 import numpy as np
 import pandas as pd
@@ -51,13 +51,4 @@ COMPARE = [
         ("another estimator", DATA, {"sklearn": LogisticRegression()}, {}, "unexpected keyword argument"),
     ]
 ]
-PLOTS = [
-    Case(f"{target}: {name}", target, {"args": args, **given}, words)
-    for target, name, args, given, words in [
-        ("TransitionMatrixDisplay", "true matrix of counts", (T,), {"true_matrix": T * 10}, "sum to 1"),
-        ("TransitionMatrixDisplay", "another true matrix", (T,), {"true_matrix": np.eye(2)}, "classes"),
-        ("TransitionMatrixDisplay.from_estimator", "not fitted", (CrossEntropyClassifier(),), {}, "not fitted"),
-        ("TransitionMatrixDisplay.from_estimator", "no T", (3,), {}, "has no transition_matrix_"),
-    ]
-]
-CASES = [*FOLDS, *COMPARE, *PLOTS]
+CASES = [*FOLDS, *COMPARE]
