@@ -90,12 +90,6 @@ class TrustedKFold(BaseCrossValidator):
             Group of each sample, as in `fit`.
         y_verified : array-like of shape (n_samples,), optional
             True labels of verified samples, as in `fit`. The folds are stratified by these labels.
-
-        Raises
-        ------
-        ValueError
-            If there are no verified labels, fewer labels or groups than folds, or if `random_state` is given without
-            `shuffle`.
         """
         columns = split_columns(y, y_verified, groups=groups)
         if columns.verified is None:
@@ -189,8 +183,8 @@ def make_transition_scorer(T_true: ArrayLike) -> Callable[..., float]:
     >>> make_transition_scorer([[0.6, 0.4], [0, 1]])(fitted)
     -0.4
     """
-    T = check_transition_matrix(T_true, name="T_true")
-    return partial(_transition_score, T_true if hasattr(T_true, "columns") else T)
+    check_transition_matrix(T_true, name="T_true")
+    return partial(_transition_score, T_true)
 
 
 def inner_classifier(estimator: object) -> Any:

@@ -50,12 +50,6 @@ def load(
     -------
     NoisyLabelClassifier
 
-    Raises
-    ------
-    ValueError
-        If the file is not a saved classifier or is damaged; if the module, one of its parameters or the class is
-        missing; if the weights of the module do not match the file; or if the `device` is not available.
-
     Examples
     --------
     >>> import os, tempfile
@@ -87,7 +81,7 @@ def load(
         check_device(clf.device)
     with torch.random.fork_rng(devices=()):  # keep the user's random state: initial weights are drawn
         clf.net_ = _net(clf, content["weights"])
-    _load_weights(clf.net_.plain_module_, content["weights"])
+    clf.net_.plain_module_.load_state_dict(content["weights"])
     if content["loss"]:
         clf.net_.criterion_.load_state_dict(content["loss"])
     clf.net_.history_ = list(clf.histories_.values())[-1]
@@ -106,14 +100,3 @@ def _net(clf: NoisyLabelClassifier, weights: dict[str, Tensor]) -> NoisyLabelNet
     net = NoisyLabelNet(**params, criterion=clf._loss(), callbacks__print_log=None).initialize()
     check_sized(net.plain_module_)
     return net
-
-
-def _load_weights(module: nn.Module, weights: dict[str, Tensor]) -> None:
-    """Load weights. Raise if names, shapes or types differ: torch would convert types silently."""
-    mine, saved = ({k: (v.dtype, v.shape) for k, v in of.items()} for of in (module.state_dict(), weights))
-    if differ := sorted({key for key, _ in mine.items() ^ saved.items()}):
-        raise ValueError(
-            f"the module has other weights than the saved one in {differ[:3]}. Pass the module that was fitted, with "
-            "its parameters."
-        )
-    module.load_state_dict(weights)
