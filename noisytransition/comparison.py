@@ -30,7 +30,6 @@ def compare(
     *,
     seeds: Iterable[int] = range(3),
     n_jobs: int | None = None,
-    verbose: int = 0,
 ) -> DataFrame:
     """Fit several classifiers on the same data and seeds. Requires pandas.
 
@@ -44,8 +43,6 @@ def compare(
         Seeds of the fits, and of the data if `data` is a function.
     n_jobs : int, optional
         Number of joblib processes. Fits that run in parallel slow each other down, which increases ``seconds``.
-    verbose : int, default=0
-        Verbosity of joblib.
 
     Returns
     -------
@@ -79,7 +76,7 @@ def compare(
 
     if classifiers is None:
         classifiers = {name: cls.as_published() for name, cls in METHODS.items() if cls._PUBLISHED is not None}
-    found = joblib.Parallel(n_jobs, verbose=verbose)(_tasks(data, classifiers, seeds))
+    found = joblib.Parallel(n_jobs)(_tasks(data, classifiers, seeds))
     errors = [f"{row['method']}, seed {row['seed']}: {row['error']}" for row in found if "error" in row]
     if errors and not any("accuracy" in row for row in found):
         raise ValueError(f"all fits failed, the first with: {errors[0]}")
