@@ -315,17 +315,12 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
 
     # ---- predict
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Predict calibrated probabilities of the true class.
+        """Predict calibrated probabilities of the true class, in the order of `classes_`.
 
         Parameters
         ----------
-        X : array-like, sparse matrix or data frame with n_samples rows
-            Any input that the estimator accepts.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Probabilities, in the order of `classes_`.
+        X
+            As in `fit`.
         """
         check_is_fitted(self, "estimator_")
         proba = _proba(self.estimator_, X, self.classes_)

@@ -1,10 +1,7 @@
 """Sentences of a report, by section."""
 
-from typing import Any
-
+from ._facts import Facts
 from ._text import estimate, number, of, percent, percents
-
-Facts = dict[str, Any]
 
 # Maximum number of classes at risk named in the summary
 _MOST_NAMED = 3
