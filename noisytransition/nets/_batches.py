@@ -17,8 +17,9 @@ from torch.utils.data import (
     Subset,
     default_collate,
 )
+from torch.utils.data._utils.pin_memory import pin_memory
 
-from ..meta_gradient._forward_pass import each_part, has_parts
+from ..meta_gradient._forward_pass import has_parts
 from ._rows import DatasetRows, Rows
 
 if TYPE_CHECKING:
@@ -64,12 +65,6 @@ class Batch(tuple):
             return loaded
         x, columns = loaded
         return cls(x, columns if isinstance(columns, dict) else {"label": columns})
-
-    def pin_memory(self) -> "Batch":
-        """Copy the batch to pinned memory if there is a GPU."""
-        if not torch.cuda.is_available():
-            return self
-        return Batch(each_part(Tensor.pin_memory, self.x), {k: v.pin_memory() for k, v in self.columns.items()})
 
     def named(self, loss: nn.Module) -> dict[str, Tensor]:
         """Columns that a loss names in its attribute ``columns``."""
@@ -126,9 +121,9 @@ class CleanBatches:
         """Draw a batch, prepared for the net: a tuple of inputs and labels."""
         assert self.rows is not None, "the training has ended"
         order = torch.randperm(len(self.rows)).tolist() if self.sampler is None else list(self.sampler)
-        batch = Batch.of(_collated(None, self.rows.take(order[: self.size])))
-        if getattr(net, "iterator_train__pin_memory", False):  # as the loader does
-            batch = batch.pin_memory()
+        batch = _collated(None, self.rows.take(order[: self.size]))
+        if getattr(net, "iterator_train__pin_memory", False) and torch.cuda.is_available():  # as the loader does
+            batch = pin_memory(batch)
         return net.prepared(batch)
 
     def release(self) -> None:
@@ -160,18 +155,7 @@ class BatchLoader(DataLoader):
         super().__init__(dataset, batch_sampler=batches, collate_fn=partial(_collated, collate_fn), **kwargs)
 
     def __iter__(self) -> Iterator[Batch]:  # type: ignore[override]
-        if self.num_workers:
-            return map(Batch.of, super().__iter__())
-        return self._in_this_process()
-
-    def _in_this_process(self) -> Iterator[Batch]:
-        """Yield the batches of torch's loader without its overhead, 8 % of a fit of a small network."""
-        torch.empty((), dtype=torch.int64).random_(generator=self.generator)  # torch's loader draws a seed for workers
-        data = self.dataset
-        for indices in self.batch_sampler:  # type: ignore[union-attr]
-            samples = data.__getitems__(indices) if hasattr(data, "__getitems__") else [data[i] for i in indices]
-            batch = Batch.of(self.collate_fn(samples))
-            yield batch.pin_memory() if self.pin_memory else batch
+        return map(Batch.of, super().__iter__())
 
 
 def _collated(collate_fn: Callable | None, rows: Rows | list) -> Any:

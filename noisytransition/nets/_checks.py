@@ -41,19 +41,6 @@ def check_start(net: "NoisyLabelNet", rows: Rows, classes: NDArray) -> None:
         raise ValueError(
             f"{type(module).__name__} has initial weights that are not finite: {bad}. Check its initialisation."
         )
-    found = {weight.dtype for weight in module.parameters()} - {torch.float32}
-    if net.precision != "float32" and found:
-        raise ValueError(
-            f"precision={net.precision!r} requires a float32 module, but {type(module).__name__} has "
-            f"{sorted(map(str, found))}. Use float32 weights, or omit precision."
-        )
-    for group in net.optimizer_.param_groups:
-        is_half = any(weight.dtype is torch.float16 for weight in group["params"])
-        if is_half and "eps" in group and np.float16(group["eps"]) == 0:
-            raise ValueError(
-                f"{type(net.optimizer_).__name__} cannot train float16 weights: its eps={group['eps']} is 0 there. "
-                "Use SGD, a bfloat16 or float32 module, or precision='fp16' with a float32 module."
-            )
     _check_logits(_logits_of_two(net, rows), module, 2 if len(rows) > 1 else 1, classes)
 
 

@@ -16,7 +16,6 @@ from noisytransition import (
     CrossEntropyClassifier,
     EMTransitionClassifier,
     MetaTransitionClassifier,
-    TRevisionClassifier,
 )
 from noisytransition.meta_gradient import look_ahead
 from noisytransition.methods import METHODS
@@ -163,11 +162,6 @@ HALF = {
     "bfloat16": lambda: mlp().bfloat16(),
     "float16": lambda: mlp().half(),
 }
-
-
-def test_an_optimiser_whose_eps_is_0_in_float16_is_refused(blobs):
-    with pytest.raises(ValueError, match="eps"):
-        fit(TRevisionClassifier, blobs, module=HALF["float16"]())
 
 
 @pytest.mark.parametrize(

@@ -52,11 +52,6 @@ def test_batches_and_draws_are_those_of_torch_s_loader(n, batch_size, shuffle, d
     same_as_torch_s(loader)
 
 
-def test_batches_are_pinned_where_there_is_a_gpu():
-    (batch,) = BatchLoader(rows(3), 4, pin_memory=True)
-    assert batch.x.is_pinned() == torch.cuda.is_available()
-
-
 @pytest.mark.parametrize("shuffle", [False, True])
 def test_a_loader_with_a_generator_leaves_the_global_one_to_the_sampler(shuffle):
     loader = BatchLoader(rows(9), batch_size=4, shuffle=shuffle, generator=torch.Generator())

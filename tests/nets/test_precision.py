@@ -8,7 +8,7 @@ import torch
 from estimators import CLASSIFIERS, small
 from skorch.callbacks import Callback
 from torch import nn
-from training import StopAfter, assert_same, fit, fit_noisy, refused
+from training import StopAfter, assert_same, fit, fit_noisy
 
 from noisytransition import (
     CrossEntropyClassifier,
@@ -172,13 +172,3 @@ def test_a_step_that_overflows_is_left_out(blobs, monkeypatch):
     net.partial_fit(blobs[0].astype(np.float32)[:64], blobs[1][:64], epochs=1)
     assert torch.equal(net.module_.weight, before)
     assert net.scaler_.get_scale() == 2.0**39
-
-
-# ---------------------------------------------------------------------------- wrong values
-def test_modules_of_another_type_are_refused(blobs):
-    with refused("float64"):
-        fit(CrossEntropyClassifier, blobs, precision="bf16", module=nn.Linear(4, 3).double())
-    with refused("float64"):
-        fit(CrossEntropyClassifier, blobs, precision="bf16", dtype="float64")
-    with refused("float64"):
-        fit(CrossEntropyClassifier, blobs, precision="bf16", module=lambda: nn.Linear(4, 3).double())
