@@ -29,7 +29,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from noisytransition.fitting._run import RUN_CLASS, Named, Run
 from noisytransition.meta_gradient._forward_pass import called_with, each_part, first_part, logits_of, places_of
 from noisytransition.nets import DatasetRows, NoisyLabelNet, Rows
-from noisytransition.persistence._fit_state import FitState
+from noisytransition.persistence._storage import FitState
 from noisytransition.updates import MetaGradient
 
 _PLAIN = (bool, int, float, str, type(None))

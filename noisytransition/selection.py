@@ -93,7 +93,7 @@ class CleanLoss(Callback):
     """Record the cross-entropy of clean samples as ``valid_clean_loss`` in the history, without random numbers."""
 
     def __init__(self, rows: "Rows") -> None:
-        self.rows: Rows | None = rows
+        self.rows = rows
 
     def on_epoch_end(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
         """Evaluate the network in the present epoch."""
@@ -101,10 +101,6 @@ class CleanLoss(Callback):
         is_best = all(loss < epoch["valid_clean_loss"] for epoch in net.history[:-1])
         net.history.record("valid_clean_loss", loss)
         net.history.record("valid_clean_loss_best", is_best)
-
-    def release(self) -> None:
-        """Drop the samples, so that the trained net does not store them."""
-        self.rows = None
 
 
 # bounds of the log-temperature, 1/20 to 20: the loss of samples that are all predicted correctly has no minimum
@@ -131,7 +127,7 @@ class BestCleanEpoch(BestEpoch):
 
     def __init__(self, rows: "Rows") -> None:
         super().__init__("calibrated_clean_loss")
-        self.rows: Rows | None = rows
+        self.rows = rows
 
     def on_epoch_end(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
         """Record the loss, and save the state if it is lower than in all earlier epochs."""
@@ -144,14 +140,9 @@ class BestCleanEpoch(BestEpoch):
         net.history.record("calibrated_clean_loss", float(found.fun))
         super().on_epoch_end(net, **kwargs)
 
-    def release(self) -> None:
-        """Drop the samples, so that the trained net does not store them."""
-        self.rows = None
 
-
-def _outputs(net: "NoisyLabelNet", rows: "Rows | None") -> tuple[Tensor, Tensor]:
+def _outputs(net: "NoisyLabelNet", rows: "Rows") -> tuple[Tensor, Tensor]:
     """Logits and labels of samples, without random numbers of the training."""
-    assert rows is not None, "the training has ended"
     loader: Any = net.get_iterator(rows)
     loader.generator = torch.Generator()
     logits, labels = zip(*((net.evaluation_step(batch), batch[1]) for batch in loader), strict=True)

@@ -11,7 +11,7 @@ from two_processes import SIZE, on_device, on_devices
 from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, MetaTransitionClassifier, load
 from noisytransition.methods import METHODS
 from noisytransition.nets import NoisyLabelNet, Rows
-from noisytransition.nets._batches import BatchLoader
+from noisytransition.nets._rows import BatchLoader
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 

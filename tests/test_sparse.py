@@ -22,9 +22,8 @@ from noisytransition import (
     MetaTransitionClassifier,
     TrustedKFold,
 )
-from noisytransition.nets import SparseRows, _batches
-from noisytransition.nets._batches import BatchLoader
-from noisytransition.nets._rows import canonical
+from noisytransition.nets import SparseRows, _rows
+from noisytransition.nets._rows import BatchLoader, canonical
 from noisytransition.transition import flip_labels, pair_noise
 
 every = pytest.mark.parametrize("cls", CLASSIFIERS)
@@ -191,7 +190,7 @@ def dense_shapes(monkeypatch):
     ids=lambda params: params["cls"].__name__,
 )
 def test_rows_are_made_dense_batch_by_batch(params, dense_shapes, tmp_path, monkeypatch):
-    monkeypatch.setattr(_batches, "_NUMBERS_AT_ONCE", 256 * N_COLUMNS)
+    monkeypatch.setattr(_rows, "_NUMBERS_AT_ONCE", 256 * N_COLUMNS)
     rng = np.random.default_rng(0)
     X = sp.random_array((N_ROWS, N_COLUMNS), density=0.002, rng=rng, format="csr", dtype=np.float32)
     y = rng.integers(2, size=N_ROWS)

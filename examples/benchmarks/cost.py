@@ -29,7 +29,7 @@ from noisytransition.nets._rows import noisy_and_clean
 from noisytransition.transition import flip_labels, pair_noise, symmetric_noise, transition_error
 from noisytransition.updates import PosteriorCounts
 
-METHODS = ["factored", "dual", "dual-math", "double-vjp", "difference"]
+METHODS = ["factored", "dual", "double-vjp", "difference"]
 
 TURNS = 15
 META_TURNS = 51

@@ -138,19 +138,8 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
     def as_published(cls, **params: Any) -> Self:
         """Create a classifier with the published algorithm, trained by SGD with a learning rate of 0.1.
 
-        Parameters
-        ----------
-        **params
-            Other parameters, which take precedence. With an `optimizer`, `lr` has its default.
-
-        Returns
-        -------
-        classifier
-
-        Raises
-        ------
-        TypeError
-            If the method has no paper.
+        Other parameters in `params` take precedence. With an `optimizer`, `lr` has its default. TypeError if the method
+        has no paper.
         """
         if cls._PUBLISHED is None:
             raise TypeError(f"{cls.__name__} does not implement a paper. Use {cls.__name__}(...).")
@@ -335,28 +324,18 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         Parameters
         ----------
         X
-            As in `predict_proba`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Log-probabilities, in the order of `classes_`.
+            As in `predict_proba`, which also describes the result.
         """
         check_is_fitted(self, "net_")
         return self.net_.predict_log_proba(validate_rows(self, X, reset=False))
 
     def predict(self, X: Samples) -> NDArray:
-        """Predict the most probable true class.
+        """Predict the most probable true class of each sample.
 
         Parameters
         ----------
         X
             As in `predict_proba`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Predicted labels.
         """
         proba = self.predict_proba(X)  # raises before the fit
         return self.classes_[proba.argmax(axis=1)]
@@ -386,10 +365,6 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             represent all samples.
         y_verified : array-like of shape (n_samples,), optional
             As in `fit`. Searches pass it if metadata routing is enabled.
-
-        Returns
-        -------
-        float
         """
         X, labels, weights = rows_to_score(self, X, y, y_verified, sample_weight)
         return float(accuracy_score(labels, self.predict(X), sample_weight=weights))
@@ -422,25 +397,11 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         ----------
         deep : bool, default=True
             Whether to include parameters of nested estimators.
-
-        Returns
-        -------
-        dict of str to object
         """
         return super().get_params(deep) | self._net_params
 
     def set_params(self, **params: Any) -> NoisyLabelClassifier:
-        """Set parameters of the classifier or its nets, such as ``lr`` or ``module__hidden``.
-
-        Parameters
-        ----------
-        **params
-            Names and values.
-
-        Returns
-        -------
-        self
-        """
+        """Set parameters of the classifier or its nets, such as ``lr`` or ``module__hidden``, by name."""
         self._check_names(params, ValueError)
         for name, value in params.items():
             setattr(self, name, value)
@@ -456,12 +417,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         Parameters
         ----------
         path : str or Path
-            An existing saved classifier is replaced.
-
-        Raises
-        ------
-        ValueError
-            If the path is a file of another kind, or an attribute cannot be saved.
+            An existing saved classifier is replaced. ValueError if it is a file of another kind.
         """
         save(self, path)
 

@@ -96,19 +96,15 @@ class NoiseModelMixin:
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, ...) or torch Dataset
-            Samples in the format used in `fit`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
+        X
+            As in `predict_proba`, which also describes the result.
         """
         return self.predict_proba(X) @ self.transition_matrix_
 
     def label_posterior(
         self, X: Samples | None = None, y_noisy: Any = None, *, y_verified: Any = None
     ) -> NDArray[np.float64]:
-        """Compute P(true class | x, noisy label) by Bayes' rule.
+        """Compute P(true class | x, noisy label) by Bayes' rule, 0 or 1 for verified samples.
 
         Parameters
         ----------
@@ -119,11 +115,6 @@ class NoiseModelMixin:
             Noisy labels; or, as in `fit`, a data frame with labels of one or several sources and a column "verified".
         y_verified : array-like of shape (n_samples,), optional
             True labels of verified samples, as in `fit`. If you pass X, also pass them again.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Probabilities, in the order of `classes_`; 0 or 1 for verified samples.
         """
         return self._apply(LabelNoiseModel.posterior, X, y_noisy, y_verified)
 
@@ -197,11 +188,6 @@ class NoiseModelMixin:
             P(true class | x) from a classifier that was not trained on X. Default: as in `label_posterior`.
         **options
             `display_rows`, by default X, and `level`, `max_rows` and `title`, as in `report.noise_report`.
-
-        Returns
-        -------
-        NoiseReport
-            Report with `save`, `to_html`, `words` and `facts`.
         """
         proba_meta = None if X_meta is None else self.predict_proba(X_meta)
         if options.get("display_rows") is None:  # rows that can be indexed

@@ -14,7 +14,7 @@ from torch import nn
 from ..labels._groups import in_order_of_appearance, of_samples
 from ..likelihood._held_out import Candidate, HeldOut
 from ..nets import NoisyLabelNet, Rows
-from ..nets._checks import DivergenceError
+from ..nets._net import DivergenceError
 from ..nets._rows import noisy_and_clean
 from ..transition._estimation import pair_counts
 from ..updates import PosteriorCounts
@@ -34,18 +34,12 @@ _BURN_IN = 0.1
 
 
 class HeldOutPosteriors(Callback):
-    """Predict sets of held-out samples after given numbers of epochs and at the end of the training.
-
-    Attributes
-    ----------
-    posteriors_ : dict of int to list of ndarray of shape (n_samples, n_classes)
-        Posteriors of each set, by number of epochs.
-    """
+    """Predict sets of held-out samples after given numbers of epochs and at the end of the training."""
 
     def __init__(self, sets: Sequence[Rows], epochs: Sequence[int]) -> None:
         self.sets = sets
         self.epochs = epochs
-        self.posteriors_: dict[int, list[NDArray]] = {}
+        self.posteriors_: dict[int, list[NDArray]] = {}  # of each set, by number of epochs
 
     def on_epoch_end(self, net: NoisyLabelNet, **kwargs: Any) -> None:
         if len(net.history) in self.epochs:
@@ -120,11 +114,7 @@ def _train_without(
     epochs: Sequence[int],
     alone: bool,
 ) -> tuple[list[list[NDArray]], NDArray | None]:
-    """Train a network jointly with T outside a fold; return posteriors of the fold after each number of epochs.
-
-    With `alone`, also return the posteriors of its clean samples by a network trained on the others alone, or None if
-    this diverges.
-    """
+    """Train a network outside a fold; return its posteriors of the fold, and those of one of clean samples alone."""
     noisy = run.noisy.take(np.delete(np.arange(len(run.noisy)), fold[0]))
     clean = run.clean.take(np.delete(np.arange(run.n_clean), fold[1]))
     clean_of_fold = run.clean.take(fold[1])

@@ -36,17 +36,15 @@ def describe_fit(
     """
     left_out = ("verbose", "callbacks", "n_jobs")
     params = {k: as_python(v) for k, v in estimator.get_params(deep=False).items() if not k.startswith(left_out)}
-    libraries = ("noisytransition", "numpy", "skorch", "torch")
-    versions = {f"version of {name}": sys.modules[name].__version__ for name in libraries}
+    described = {"class": type(estimator)} | params
+    described |= {"sources": sources, "X, y": [noisy.source, noisy.index, noisy.columns]}
     of_clean = None if clean.source is noisy.source else clean.source
-    data = {
-        "sources": sources,
-        "X, y": [noisy.source, noisy.index, noisy.columns],
-        "clean set": [of_clean, clean.index, clean.columns],
-        "version of Python": sys.version_info[:2],
-    }
+    described["clean set"] = [of_clean, clean.index, clean.columns]
+    described["version of Python"] = sys.version_info[:2]
+    for name in ("noisytransition", "numpy", "skorch", "torch"):
+        described[f"version of {name}"] = sys.modules[name].__version__
     hashes = {}
-    for name, value in ({"class": type(estimator)} | params | data | versions).items():
+    for name, value in described.items():
         try:  # joblib memory-maps large arrays for other processes
             hashes[name] = str(_Hasher(coerce_mmap=True).hash(value))
         except Exception as error:  # the user's code may raise any exception

@@ -1,6 +1,7 @@
 """Data, seed and saved state of one call of `fit`, and the training of its nets."""
 
 import copy
+import multiprocessing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -19,12 +20,14 @@ from torch import nn
 
 from ..labels._columns import SourceLabels
 from ..nets import NoisyLabelNet, Rows
-from ..persistence._fit_state import FitState, SaveState
+from ..nets._rows import Batch
+from ..persistence._storage import FitState, SaveState
 from ..selection import CleanLoss, Selection
 from ..updates import Update
 from ._parameters import net_params_of, params_of_fit, prior_precision
-from ._progress import ShowProgress, progress_bar
 
+# progress bar with elapsed and remaining time and the stage
+_FORMAT = "{percentage:3.0f}%|{bar:25}| {elapsed}, {remaining} left: {desc}"
 Named = Sequence[tuple[str, Callback]]
 Result = TypeVar("Result")
 
@@ -41,15 +44,6 @@ class Run:
         Noisy and clean samples; `clean` can be empty.
     classes : ndarray of shape (n_classes,)
         Sorted labels. Labels of the samples are indices into it.
-    seed : int
-    sources : SourceLabels or None
-        Labels of all rows of X by several sources.
-    watch : bool
-        Whether to record the loss of the clean samples, for methods that do not train on them.
-    bar : str or None
-        Title of the progress bars. None: no progress bars.
-    state : FitState or None
-        Folder that the fit is saved in.
     histories : dict of str to History
         History of each finished training, by stage.
     """
@@ -59,10 +53,10 @@ class Run:
     clean: Rows
     classes: NDArray
     seed: int
-    sources: SourceLabels | None
-    watch: bool
-    bar: str | None
-    state: FitState | None = None
+    sources: SourceLabels | None  # labels of all rows of X by several sources
+    watch: bool  # whether to record the loss of the clean samples, for methods that do not train on them
+    bar: str | None  # title of the progress bars, if any
+    state: FitState | None = None  # folder that the fit is saved in
     histories: dict[str, History] = field(default_factory=dict)
     _n_elsewhere: int = 0  # earlier trainings with histories in another run
 
@@ -221,6 +215,38 @@ def torch_as_it_was() -> Iterator[None]:
             yield
     finally:
         torch.set_num_threads(n_threads)
+
+
+# ---------------------------------------------------------------------------- progress
+def progress_bar(title: str, items: Any = None, **done: Any) -> Any:
+    """Iterate over items with a bar, only in the main process: bars of several processes would overwrite each other."""
+    from tqdm.auto import tqdm  # the import warns in notebooks without widgets
+
+    is_worker = multiprocessing.current_process().name != "MainProcess"
+    # None: only in terminals and notebooks
+    return tqdm(items, title, bar_format=_FORMAT, leave=False, dynamic_ncols=True, disable=is_worker or None, **done)
+
+
+class ShowProgress(Callback):
+    """Show a progress bar if standard error is a terminal or a notebook."""
+
+    def __init__(self, title: str) -> None:
+        self.title = title
+
+    def on_train_begin(self, net: NoisyLabelNet, **kwargs: Any) -> None:
+        self.bar = progress_bar(self.title, initial=len(net.history), total=max(net.max_epochs, 1))
+
+    def on_epoch_begin(self, net: NoisyLabelNet, dataset_train: Any = None, **kwargs: Any) -> None:
+        self.n_rows = max(len(dataset_train), 1)
+        self.bar.set_description_str(f"{self.title}, epoch {len(net.history)} of {net.max_epochs}", refresh=False)
+
+    def on_batch_end(self, net: NoisyLabelNet, batch: Any = None, training: bool = False, **kwargs: Any) -> None:
+        if training:
+            self.bar.update(len(Batch.of(batch).label) / self.n_rows)
+
+    def on_train_end(self, net: NoisyLabelNet, **kwargs: Any) -> None:
+        self.bar.close()
+        self.bar = None  # it cannot be pickled
 
 
 #: class of the runs in `fit`; examples/data_parallel.py replaces it

@@ -5,7 +5,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from skorch.callbacks import Checkpoint
 
 from ..labels._encode import shortened
 from ..labels._pandas import in_class_order
@@ -65,11 +64,6 @@ def start_of_transition(
         Entries are at least 1e-3 / n_classes: the meta-gradient of the exact identity is zero.
     net : NoisyLabelNet or None
         Warm-up, if it was trained.
-
-    Raises
-    ------
-    ValueError
-        If `init` is invalid or lacks data, or a callback would restore the network without T.
     """
     _check_start(run, init)
     net = None
@@ -80,13 +74,7 @@ def start_of_transition(
 
 
 def _check_start(run: Run, init: str | ArrayLike) -> None:
-    """Raise unless the initial T is valid and has the data that it needs, and checkpoints include T."""
-    for _, callback in run.params["callbacks"]:
-        if isinstance(callback, Checkpoint) and callback.load_best and callback.f_criterion is None:
-            raise ValueError(
-                "Checkpoint(load_best=True, f_criterion=None) would restore the module without the transition matrix "
-                "in the criterion. Set f_criterion to a file name (default 'criterion.pt')."
-            )
+    """Raise unless the initial T is valid and has the data that it needs."""
     if not isinstance(init, str):
         check_transition_matrix(init, n_classes=len(run.classes), name="transition_init")
         return

@@ -29,11 +29,6 @@ def corrected_cross_entropy(logits: Tensor, y: Tensor, log_transition: Tensor) -
     log_transition : Tensor of shape (n_classes, n_classes)
         log T: entry (i, j) is log P(noisy = j | true = i). On a CPU, T itself raises an error.
 
-    Returns
-    -------
-    Tensor
-        A scalar.
-
     References
     ----------
     Patrini et al., "Making Deep Neural Networks Robust to Label Noise", CVPR 2017, equation (6).
@@ -190,16 +185,9 @@ class ForwardLoss(nn.Module):
 
     @torch.no_grad()
     def set_counts(self, counts: Tensor, sums: Tensor, y: Tensor | None = None) -> None:
-        """Set T to the normalised rows of counts.
+        """Set T to the normalised rows of positive counts: row j belongs to noisy label j, column i to true label i.
 
-        Parameters
-        ----------
-        counts : Tensor of shape (n_classes, n_classes)
-            Positive counts: row j belongs to noisy label j, column i to true label i.
-        sums : Tensor of shape (n_classes,)
-            Column sums of `counts`.
-        y : Tensor, optional
-            Labels whose counts have changed since the last call, in any order. Default: all.
+        `sums` are the column sums of `counts`. `y` are the labels whose counts have changed, by default all.
         """
         if y is None or len(counts) <= len(y):
             self.transition_logits.copy_(counts.T).log_()
@@ -222,16 +210,7 @@ class ForwardLoss(nn.Module):
             A[k, j]    = 1/n sum_{n: y_n = j} q_nk (u_nk - sum_i q_ni u_ni)
             grad_Theta = A - T * rowsum(A)
 
-        Parameters
-        ----------
-        logits, tangent : Tensor of shape (n_samples, n_classes)
-            Values of the noisy batch from the look-ahead.
-        y : Tensor of shape (n_samples,)
-            Noisy labels, 0 to n_classes - 1.
-
-        Returns
-        -------
-        list of one Tensor of shape (n_classes, n_classes)
+        Logits, noisy labels `y` and the tangent are of the noisy batch of the look-ahead.
         """
         q = self.posterior(logits, y)
         terms = (q * (tangent - (q * tangent).sum(1, keepdim=True)) / len(y)).to(self.transition_logits.dtype)

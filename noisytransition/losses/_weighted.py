@@ -128,19 +128,7 @@ class WeightedLoss(nn.Module):
 
     @torch.enable_grad()
     def meta_gradients(self, logits: Tensor, y: Tensor, tangent: Tensor) -> list[Tensor]:
-        """Gradient of ``- <cotangent, tangent> = - sum of a_n <f - e_y, u>_n`` for the parameters of V.
-
-        Parameters
-        ----------
-        logits, tangent : Tensor of shape (n_samples, n_classes)
-            Values of the noisy batch from the look-ahead.
-        y : Tensor of shape (n_samples,)
-            Noisy labels, 0 to n_classes - 1.
-
-        Returns
-        -------
-        list of Tensor
-        """
+        """Gradient of ``- <cotangent, tangent> = - sum of a_n <f - e_y, u>_n`` for the parameters of V."""
         products = (_cross_entropy_gradient(logits, y) * tangent).sum(1).detach()
         gain = (self.shares(F.cross_entropy(logits.detach(), y, reduction="none")) * products).sum()
         return list(torch.autograd.grad(-gain, list(self.parameters())))

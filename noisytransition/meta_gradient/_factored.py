@@ -41,30 +41,6 @@ def _split(module: nn.Module) -> tuple[nn.Module, list[nn.Module]]:
     return (layers[0], layers[1:]) if flattens else (nn.Identity(), layers)
 
 
-class _Layer:
-    """A Linear layer at W and at W_hat, with its inputs in the noisy and in the clean batch."""
-
-    clean: Tensor
-    weight_hat: Tensor
-
-    def __init__(self, layer: nn.Linear, rates: tuple[float, float], noisy: Tensor) -> None:
-        self.weight = layer.weight
-        self.bias = layer.bias
-        self.weight_rate, self.bias_rate = rates
-        self.noisy = noisy
-
-    def clean_outputs(self, clean: Tensor, d: Tensor) -> Tensor:
-        """Move to W_hat, with d the cotangents of the noisy outputs, and compute the outputs for clean inputs."""
-        self.clean = clean
-        self.weight_hat = torch.addmm(self.weight, d.T, self.noisy, alpha=-self.weight_rate)
-        bias = None if self.bias is None else torch.sub(self.bias, d.sum(0), alpha=self.bias_rate)
-        return F.linear(clean, self.weight_hat, bias)
-
-    def tangent(self, d: Tensor) -> Tensor:
-        """Compute the tangent of the noisy outputs along rate * g, with d the cotangents of the clean outputs."""
-        return torch.addmm(self.bias_rate * d.sum(0), self.noisy, self.clean.T @ d, alpha=self.weight_rate)
-
-
 def factored_look_ahead(
     module: nn.Module,
     x: Any,
@@ -79,38 +55,58 @@ def factored_look_ahead(
     x = flatten(x)
     if x.ndim != 2:
         return None
-    layers: list[_Layer] = []
+    layers: list[nn.Linear] = []
+    inputs: list[Tensor] = []
+    of_layers: list[tuple[float, float]] = []
     logits = x
     for name, layer in module._modules.items():
         if isinstance(layer, nn.Linear):
             x = torch.relu(logits) if layers else x
             logits = F.linear(x, layer.weight, layer.bias)
-            of_layer = (rates.get(f"{name}.weight", 0.0), rates.get(f"{name}.bias", 0.0))  # 0 for fixed parameters
-            layers.append(_Layer(layer, of_layer, x.detach()))
-    return logits, *_tangent(layers, cotangent(logits.detach()), flatten(meta[0]), meta[1])
+            layers.append(layer)
+            inputs.append(x.detach())
+            of_layers.append((rates.get(f"{name}.weight", 0.0), rates.get(f"{name}.bias", 0.0)))  # 0: fixed parameters
+    return logits, *_tangent(layers, of_layers, inputs, cotangent(logits.detach()), flatten(meta[0]), meta[1])
 
 
 @torch.no_grad()
-def _tangent(layers: list[_Layer], of_logits: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """Compute the tangent of the noisy logits, given their cotangents, and the clean loss at W_hat."""
-    noisy = _cotangents(of_logits, [(layer.weight, layer.noisy) for layer in layers])
-    for layer, d in zip(layers, noisy, strict=True):
-        x = layer.clean_outputs(x if layer is layers[0] else x.relu_(), d)
+def _tangent(
+    layers: list[nn.Linear],
+    rates: list[tuple[float, float]],
+    noisy: list[Tensor],
+    of_logits: Tensor,
+    x: Tensor,
+    y: Tensor,
+) -> tuple[Tensor, Tensor]:
+    """Compute the tangent of the noisy logits and the clean loss at W_hat.
+
+    `noisy` are the noisy inputs of each layer, `of_logits` cotangents of the noisy logits, `x` and `y` the clean batch.
+    """
+    clean: list[Tensor] = []
+    moved: list[Tensor] = []
+    of_outputs = _cotangents(of_logits, [layer.weight for layer in layers], noisy)
+    for layer, (rate, of_bias), inputs, d in zip(layers, rates, noisy, of_outputs, strict=True):
+        clean.append(x.relu_() if clean else x)
+        moved.append(torch.addmm(layer.weight, d.T, inputs, alpha=-rate))
+        bias = None if layer.bias is None else torch.sub(layer.bias, d.sum(0), alpha=of_bias)
+        x = F.linear(clean[-1], moved[-1], bias)
     log_proba = torch.log_softmax(x, 1)
     of_clean = log_proba.exp().div_(len(x))
     of_clean.scatter_add_(1, y[:, None], x.new_full((len(x), 1), -1 / len(x)))
-    clean = _cotangents(of_clean, [(layer.weight_hat, layer.clean) for layer in layers])
-    tangent = layers[0].tangent(clean[0])
-    for layer, d in zip(layers[1:], clean[1:], strict=True):
-        tangent = layer.tangent(d).addmm_(_through_relu(tangent, layer.noisy), layer.weight.T)
+    tangent = torch.zeros(())
+    of_outputs = _cotangents(of_clean, moved, clean)
+    for layer, (rate, of_bias), inputs, x, d in zip(layers, rates, noisy, clean, of_outputs, strict=True):
+        own = torch.addmm(of_bias * d.sum(0), inputs, x.T @ d, alpha=rate)
+        is_first = layer is layers[0]
+        tangent = own if is_first else own.addmm_(_through_relu(tangent, inputs), layer.weight.T)
     return tangent, F.nll_loss(log_proba, y)
 
 
-def _cotangents(of_logits: Tensor, layers: list[tuple[Tensor, Tensor]]) -> list[Tensor]:
-    """Cotangents of the outputs of each layer, given its weight and inputs, from those of the logits."""
+def _cotangents(of_logits: Tensor, weights: list[Tensor], inputs: list[Tensor]) -> list[Tensor]:
+    """Cotangents of the outputs of each layer, from those of the logits."""
     found = [of_logits]
-    for weight, inputs in layers[:0:-1]:
-        found.insert(0, _through_relu(found[0] @ weight, inputs))
+    for weight, activations in zip(weights[:0:-1], inputs[:0:-1], strict=True):
+        found.insert(0, _through_relu(found[0] @ weight, activations))
     return found
 
 

@@ -6,17 +6,16 @@ float64, see tests/meta_gradient/test_look_ahead.py).
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cache, partial
-from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.autograd import forward_ad
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from ._factored import is_relu_mlp
+from ._factored import factored_look_ahead, is_relu_mlp
 from ._forward_pass import PRECISIONS, called_with, first_part, logits_of, places_of
 
 # Length of a direction in fp16. At length 1, sums in PyTorch's forward rule of batch normalisation overflow (images of
@@ -123,23 +122,19 @@ def _load_forward_rules() -> None:
     """Import torch's forward-mode rules without the FutureWarning of their first use."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
-        with suppress(ImportError):
-            import_module("torch._decomp.decompositions_for_jvp")
+        from torch._decomp import decompositions_for_jvp  # noqa: F401
 
 
 def dual_tangent(point: Point, direction: Sequence[Tensor]) -> Tensor:
-    """Run one forward-mode pass, under ``no_grad`` so that autograd does not record the tangents."""
+    """Run one forward-mode pass, under ``no_grad`` so that autograd does not record the tangents.
+
+    Fused attention kernels have no forward-mode rule.
+    """
     _load_forward_rules()
-    with point.replayed(), torch.no_grad(), forward_ad.dual_level():
+    with point.replayed(), torch.no_grad(), sdpa_kernel(SDPBackend.MATH), forward_ad.dual_level():
         weights = [forward_ad.make_dual(w.detach(), d) for w, d in zip(point.weights, direction, strict=True)]
         tangent = forward_ad.unpack_dual(point(weights, point.x)).tangent
     return torch.zeros_like(point.logits) if tangent is None else tangent
-
-
-def math_tangent(point: Point, direction: Sequence[Tensor]) -> Tensor:
-    """Run `dual_tangent` without fused attention kernels, which have no forward-mode rule."""
-    with sdpa_kernel(SDPBackend.MATH):
-        return dual_tangent(point, direction)
 
 
 def difference_tangent(point: Point, direction: Sequence[Tensor]) -> Tensor:
@@ -174,7 +169,6 @@ def double_vjp(point: Point, cotangent: Tensor, meta: tuple[Any, Tensor]) -> tup
 
 METHODS: dict[str, Method] = {
     "dual": _by_tangent(dual_tangent),
-    "dual-math": _by_tangent(math_tangent),
     "double-vjp": double_vjp,
     "difference": _by_tangent(difference_tangent),
 }
@@ -189,5 +183,124 @@ def candidate_methods(module: nn.Module) -> tuple[str, ...]:
     if is_relu_mlp(module):
         return ("factored", "double-vjp", "dual")
     if any(isinstance(m, nn.Conv2d | nn.modules.batchnorm._BatchNorm) for m in module.modules()):
-        return ("dual", "dual-math", "double-vjp", "difference")
-    return ("double-vjp", "dual", "dual-math", "difference")
+        return ("dual", "double-vjp", "difference")
+    return ("double-vjp", "dual", "difference")
+
+
+# ---------------------------------------------------------------------------- the look-ahead
+class LookAhead(NamedTuple):
+    """Result of `look_ahead`.
+
+    Attributes
+    ----------
+    logits : Tensor of shape (n_samples, n_classes)
+        Logits of the noisy batch at the current weights, with their autograd graph for the actual step.
+    tangent : Tensor of shape (n_samples, n_classes)
+        ``u = J_W z . (rate * g)``. The meta-gradient of a loss l with parameters phi is ``- d/dphi <dl/dz, u>``.
+    meta_loss : Tensor
+        Clean loss after the virtual step, a scalar.
+    method : str
+        Differentiation method that was used.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from noisytransition.meta_gradient import look_ahead
+    >>> x, y = torch.tensor([[-1.0], [1.0]]), torch.tensor([0, 1])
+    >>> look_ahead(torch.nn.Linear(1, 2), x, lambda z: z.softmax(1) / 2, (x, y), {"weight": 1.0}).logits.shape
+    torch.Size([2, 2])
+    """
+
+    logits: Tensor
+    tangent: Tensor
+    meta_loss: Tensor
+    method: str
+
+
+def look_ahead(
+    module: nn.Module,
+    x: Any,
+    cotangent: Callable[[Tensor], Tensor],
+    meta: tuple[Any, Tensor],
+    rates: Mapping[str, float],
+    *,
+    methods: Sequence[str] | None = None,
+    precision: str = "float32",
+) -> LookAhead:
+    """Take a virtual SGD step on the noisy batch and compute the tangent along the clean gradient after it.
+
+    Let r be the cotangent of the noisy loss at the logits z, W_hat = W - rate * J_W z^T r, and g the gradient of the
+    clean cross-entropy at W_hat. The tangent is the forward-mode product u = J_W z . (rate * g). Autograd does not
+    differentiate through the loss's parameters.
+
+    Parameters
+    ----------
+    module : nn.Module
+        Returns logits of shape (n_samples, n_classes). Its weights are unchanged; only the forward pass on `x` updates
+        its buffers. Random generators advance by one forward pass on `x` and one on the clean batch.
+    x : Tensor, or mapping or sequence of them
+        Noisy batch. A mapping is passed to the module by keyword, a sequence by position.
+    cotangent : callable
+        Maps logits to the gradient of the mean noisy loss for them, of the same shape.
+    meta : tuple of (Tensor, Tensor)
+        Clean batch and its labels.
+    rates : mapping of str to float
+        Learning rate of the virtual step, by parameter name. Other parameters are fixed.
+    methods : sequence of str, optional
+        Methods to try in order: "factored", "dual", "double-vjp" (exact), "difference" (approximate).
+        Default: chosen by the type of the module.
+    precision : {"float32", "bf16", "fp16"}, default="float32"
+        Precision of the forward passes; "factored" requires "float32".
+
+    Raises
+    ------
+    NotImplementedError
+        If no method can differentiate the module.
+
+    References
+    ----------
+    Shu, Zhao, Xu, Meng, "Meta Transition Adaptation for Robust Deep Learning with Noisy Labels", 2020,
+    Algorithm 1.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from noisytransition.losses import ForwardLoss
+    >>> from noisytransition.meta_gradient import look_ahead
+    >>> module, loss = torch.nn.Linear(1, 2, bias=False), ForwardLoss([[0.7, 0.3], [0.3, 0.7]])
+    >>> _ = torch.nn.init.constant_(module.weight, 0.0)
+    >>> x, y_noisy = torch.tensor([[-1.0], [-1.0], [1.0], [1.0]]), torch.tensor([0, 1, 1, 1])
+    >>> clean = torch.tensor([[-1.0], [1.0]]), torch.tensor([0, 1])
+    >>> ahead = look_ahead(module, x, lambda z: loss.cotangent(z, y_noisy), clean, {"weight": 0.5})
+    >>> print(f"clean loss after the step: {ahead.meta_loss:.2f}")
+    clean loss after the step: 0.64
+    >>> (gradient,) = loss.meta_gradients(ahead.logits.detach(), y_noisy, ahead.tangent)  # for the logits of T
+    >>> gradient.round(decimals=3)
+    tensor([[-0.0250,  0.0250],
+            [ 0.0250, -0.0250]])
+    """
+    methods = tuple(methods or candidate_methods(module))
+    is_tried = "factored" in methods and precision == "float32"
+    if is_tried and (found := factored_look_ahead(module, x, cotangent, meta, rates)):
+        return LookAhead(*found, "factored")
+    point = Point(module, x, rates, precision)
+    r = cotangent(point.logits.detach())
+    for method in (name for name in methods if name != "factored"):
+        try:
+            loss, tangent = METHODS[method](point, r, meta)
+        except RuntimeError as error:  # includes NotImplementedError
+            if not _rule_is_missing(error):
+                raise
+            point.set_generators(point.after)  # the next method must draw the same dropout masks
+        else:
+            return LookAhead(point.logits, tangent, loss, method)
+    raise NotImplementedError(
+        f"none of the methods {methods} can differentiate {type(module).__name__}. "
+        "Use the default methods, or layers that autograd can differentiate."
+    )
+
+
+def _rule_is_missing(error: RuntimeError) -> bool:
+    """Whether autograd lacks a differentiation rule; other errors (memory, shapes) are raised."""
+    text = str(error)
+    return isinstance(error, NotImplementedError) or "not implemented" in text or "out= function" in text

@@ -14,7 +14,6 @@ from ..base._save import name_of, with_attributes
 from ..fitting._checks import check_device
 from ..fitting._parameters import built_in
 from ..nets import MLP, NoisyLabelNet
-from ..nets._checks import check_sized
 from ..persistence._storage import read
 
 # net parameters that affect predictions
@@ -97,6 +96,4 @@ def _net(clf: NoisyLabelClassifier, weights: dict[str, Tensor]) -> NoisyLabelNet
     elif isinstance(clf.module, nn.Module):
         params = {k: v for k, v in params.items() if not k.startswith("module__")}
         params["module"] = copy.deepcopy(clf.module)
-    net = NoisyLabelNet(**params, criterion=clf._loss(), callbacks__print_log=None).initialize()
-    check_sized(net.plain_module_)
-    return net
+    return NoisyLabelNet(**params, criterion=clf._loss(), callbacks__print_log=None).initialize()

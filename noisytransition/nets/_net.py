@@ -14,14 +14,26 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 
 from ..meta_gradient._forward_pass import each_part, has_parts, logits_of
-from ._batches import Batch, BatchLoader, Loaded, on_device, rows_at_once
-from ._checks import check_epoch, check_proba, check_start, check_weights, uncompiled
 from ._mlp import MLP
-from ._rows import Rows
+from ._rows import Batch, BatchLoader, CleanBatches, Loaded, Rows, on_device, rows_at_once
 
-_SOFTMAX = partial(torch.softmax, dim=-1)
+# of skorch's parameters
+_DEFAULTS: dict[str, Any] = {
+    "criterion": nn.CrossEntropyLoss,
+    "train_split": None,
+    "predict_nonlinearity": partial(torch.softmax, dim=-1),
+    "iterator_train": BatchLoader,
+    "iterator_train__shuffle": True,
+    "iterator_valid": BatchLoader,
+}
+# Tolerance for sums of softmax outputs, far above float32 rounding; a choice, not measured
+_SUM_TO_ONE = 1e-4
 #: Maximum number of classes with a history of T: one T of 1,000 classes takes 8 MB
 MOST_CLASSES_IN_HISTORY = 500
+
+
+class DivergenceError(ValueError):
+    """Training resulted in a loss, weight or probability that is not finite."""
 
 
 class Update(Callback):
@@ -80,8 +92,8 @@ class NoisyLabelNet(NeuralNetClassifier):
         are cast to the module's floating type; integers are kept for embeddings and in inputs with several parts.
     precision : {"float32", "bf16", "fp16"}, default="float32"
         Precision of the module, by `torch.autocast`; fp16 with scaled gradients.
-    criterion, train_split, predict_nonlinearity, iterator_train, iterator_train__shuffle, iterator_valid, **kwargs
-        As in `skorch.NeuralNetClassifier`; softmax converts logits to probabilities.
+    **kwargs
+        As in `skorch.NeuralNetClassifier`, with other defaults: cross-entropy of logits, no `train_split`.
 
     Notes
     -----
@@ -103,25 +115,9 @@ class NoisyLabelNet(NeuralNetClassifier):
         labels: str = "noisy",
         dtype: str | torch.dtype = "auto",
         precision: str = "float32",
-        criterion: Callable[..., nn.Module] | nn.Module = nn.CrossEntropyLoss,
-        train_split: Callable | None = None,
-        predict_nonlinearity: Callable[[Tensor], Tensor] = _SOFTMAX,
-        iterator_train: type = BatchLoader,
-        iterator_train__shuffle: bool = True,
-        iterator_valid: type = BatchLoader,
         **kwargs: Any,
     ) -> None:
-        super().__init__(
-            module,
-            *args,
-            criterion=criterion,
-            train_split=train_split,
-            predict_nonlinearity=predict_nonlinearity,
-            iterator_train=iterator_train,
-            iterator_train__shuffle=iterator_train__shuffle,
-            iterator_valid=iterator_valid,
-            **kwargs,
-        )
+        super().__init__(module, *args, **(_DEFAULTS | kwargs))
         self.update = update
         self.select = select
         self.batch_transform = batch_transform
@@ -156,10 +152,7 @@ class NoisyLabelNet(NeuralNetClassifier):
         dtype_of = partial(_input_dtype, self.dtype, self.plain_module_, is_part=is_part)
         x = each_part(lambda part: on_device(part, self.device, dtype_of(part)), x)
         if self.module_.training and self.batch_transform is not None:
-            given = x
-            x = self.batch_transform(given)
-            if not is_part and len(x) != len(given):
-                raise ValueError(f"batch_transform returns {len(x)} of {len(given)} samples. Return all of them.")
+            x = self.batch_transform(x)
         return x
 
     def prepared(self, batch: Loaded) -> Batch:
@@ -275,18 +268,20 @@ class NoisyLabelNet(NeuralNetClassifier):
         loss = f"valid_{self.labels}_loss"
         score = f"valid_{self.labels}_acc"
         ours = [
-            ("valid_acc", EpochScoring(_accuracy, name="valid_acc", lower_is_better=False)),
             (loss, PassthroughScoring(loss, lower_is_better=True)),
             (score, EpochScoring(_noisy_accuracy, name=score, lower_is_better=False)),
             ("update", self.update),
             ("select", self.select),
         ]
-        theirs = [(name, callback) for name, callback in super()._default_callbacks if name != "valid_acc"]
+        theirs = super()._default_callbacks
         return theirs[:-1] + ours + theirs[-1:]  # the last callback prints
 
     def release(self) -> None:
-        """Release the samples held by parts of the net."""
+        """Release the samples held by parts of the net, so that a trained net does not keep them in memory."""
         for part in (self.criterion_, *(callback for _, callback in self.callbacks_)):
+            for name, value in vars(part).items():
+                if isinstance(value, Rows | CleanBatches):
+                    setattr(part, name, None)
             if hasattr(part, "release"):
                 part.release()
 
@@ -335,13 +330,112 @@ def _embeds(module: nn.Module) -> bool:
 
 
 # ---- scores of a validation set
-def _accuracy(net: NoisyLabelNet, X: Dataset, y: NDArray) -> float:
-    """Accuracy of the network's predictions."""
-    return float(np.mean(net.predict_proba(X).argmax(axis=1) == y))
-
-
 def _noisy_accuracy(net: NoisyLabelNet, X: Dataset, y: NDArray) -> float:
     """Accuracy of noisy labels predicted through T, or by the network alone if the loss has no T."""
     proba = net.predict_proba(X)
     T = getattr(net.criterion_, "transition_matrix", np.eye(proba.shape[1]))
     return float(np.mean((proba @ T).argmax(axis=1) == y))
+
+
+# ---------------------------------------------------------------------------- errors
+def uncompiled(part: Any) -> Any:
+    """Module without the wrapper of `torch.compile`; other objects are unchanged."""
+    return getattr(part, "_orig_mod", part)
+
+
+# ---------------------------------------------------------------------------- before a training
+def check_start(net: "NoisyLabelNet", rows: Rows, classes: NDArray) -> None:
+    """Raise if an initialised net has invalid weights, or invalid outputs for two samples."""
+    module = net.plain_module_
+    if bad := _not_finite(net):
+        raise ValueError(
+            f"{type(module).__name__} has initial weights that are not finite: {bad}. Check its initialisation."
+        )
+    _check_logits(_logits_of_two(net, rows), module, 2 if len(rows) > 1 else 1, classes)
+
+
+def _logits_of_two(net: "NoisyLabelNet", rows: Rows) -> object:
+    """Output of a module for the first and last sample."""
+    x = rows.take(sorted({0, len(rows) - 1})).inputs()
+    module = net.plain_module_.eval()
+    try:
+        with torch.no_grad():
+            x = net.prepare(x)
+            return logits_of(module, x)
+    except Exception as error:
+        found = each_part(lambda part: f"shape {tuple(part.shape)} and type {part.dtype}", x)
+        raise ValueError(
+            f"{type(module).__name__} does not accept a batch of {found}: {error}. "
+            "Check the module's inputs, or cast batches by dtype=."
+        ) from error
+    finally:
+        module.train()
+
+
+def _check_logits(logits: object, module: nn.Module, n: int, classes: NDArray) -> None:
+    name = type(module).__name__
+    if not isinstance(logits, Tensor) or logits.shape != (n, len(classes)):
+        shape = tuple(getattr(logits, "shape", ())) or type(logits).__name__
+        listed = f"{classes[:10].tolist()}{' ...' if len(classes) > 10 else ''}"
+        raise ValueError(
+            f"{name} returns shape {shape} for {n} samples. With {len(classes)} classes {listed}, it must "
+            f"return one logit per class, shape {(n, len(classes))}."
+        )
+    if not logits.is_floating_point():
+        raise ValueError(f"{name} returns {logits.dtype}; it must return floating-point logits.")
+    if bool(torch.isnan(logits).any()) or bool(torch.isposinf(logits).any()):
+        raise ValueError(
+            f"{name} returns NaN or infinite logits before training. Scale X (StandardScaler; images to 0..1), and "
+            "check the module."
+        )
+    if bool((logits >= 0).all()) and bool(((logits.double().sum(1) - 1).abs() < _SUM_TO_ONE).all()):
+        raise ValueError(
+            f"{name} returns probabilities (non-negative, with sum 1), but must return logits. Remove its last "
+            "softmax; predict_proba applies one."
+        )
+
+
+# ---------------------------------------------------------------------------- in a training and after it
+def check_epoch(net: "NoisyLabelNet") -> None:
+    """Raise if an epoch has no training batch, or a training loss that is not finite."""
+    if not net.history[-1, "train_batch_count"]:
+        raise ValueError(
+            "an epoch has no batch: iterator_train__drop_last=True with fewer samples than batch_size="
+            f"{net.batch_size}. Lower batch_size, or omit drop_last."
+        )
+    losses = [batch["train_loss"] for batch in net.history[-1]["batches"] if "train_loss" in batch]
+    if bad := [loss for loss in losses if not np.isfinite(loss)]:
+        raise DivergenceError(f"the training loss is {bad[0]} in epoch {len(net.history)}: {_advice(net)}")
+
+
+def check_weights(net: "NoisyLabelNet") -> None:
+    """Raise if trained weights, or parameters of the loss, are not finite."""
+    if bad := _not_finite(net):
+        raise DivergenceError(f"weights are not finite after epoch {len(net.history)}, in {bad}: {_advice(net)}")
+    if bad := [name for name, w in net.criterion_.named_parameters() if w.sum().isnan() and w.isnan().any()]:
+        raise DivergenceError(
+            f"{type(net.criterion_).__name__} has NaN in {bad} after epoch {len(net.history)}. Lower the learning rate "
+            "of its parameters."
+        )
+
+
+def check_proba(net: "NoisyLabelNet", proba: NDArray) -> None:
+    """Raise if a probability is not finite."""
+    if np.isfinite(proba).all():
+        return
+    rows = np.flatnonzero(~np.isfinite(proba).all(axis=tuple(range(1, proba.ndim))))
+    raise DivergenceError(
+        f"{type(net.plain_module_).__name__} returns outputs that are not finite for {len(rows)} of {len(proba)} "
+        f"samples, the first at position {rows[0]}. Scale X as for fit."
+    )
+
+
+def _advice(net: "NoisyLabelNet") -> str:
+    return f"lr={net.lr} is too large for these inputs. Scale X (StandardScaler; images to 0..1) or lower lr."
+
+
+def _not_finite(net: "NoisyLabelNet") -> list[str]:
+    """Names of trained weights that are not finite; others can be infinite on purpose, such as a mask."""
+    parts = [uncompiled(getattr(net, f"{name}_")) for name in net._modules]
+    named = [named for part in parts for named in part.named_parameters()]
+    return [name for name, weight in named if weight.requires_grad and not bool(torch.isfinite(weight).all())]

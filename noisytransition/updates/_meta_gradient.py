@@ -10,7 +10,7 @@ from torch import Tensor
 from ..meta_gradient import look_ahead
 from ..meta_gradient._methods import candidate_methods
 from ..nets import CleanBatches, NoisyLabelNet, Update
-from ..nets._batches import Batch
+from ..nets._rows import Batch
 
 
 class MetaGradient(Update):
@@ -35,13 +35,7 @@ class MetaGradient(Update):
         samples' residuals; the gradient of a row of T, which has only its class's samples, is multiplied by
         n_classes; `lr` is divided by the number of steps in an epoch.
     method : str, default="auto"
-        Method of differentiation: "factored", "dual", "dual-math", "double-vjp" (exact) or "difference" (approximate).
-        "auto": the cheapest that supports the module.
-
-    Attributes
-    ----------
-    method_ : str
-        Method in use.
+        Method of differentiation, as in `look_ahead`. "auto": the cheapest that supports the module.
     """
 
     def __init__(
@@ -115,10 +109,6 @@ class MetaGradient(Update):
         rates = {id(p): float(group["lr"]) for group in groups for p in group["params"] if p.requires_grad}
         named = {name: rates[id(p)] for name, p in net.plain_module_.named_parameters() if id(p) in rates}
         return named if self.inner_lr is None else dict.fromkeys(named, self.inner_lr)
-
-    def release(self) -> None:
-        """Release the clean samples, so that a trained net does not keep them in memory."""
-        self.clean.release()
 
 
 def _normalized(tangent: Tensor, clean_loss: Tensor) -> Tensor:

@@ -18,12 +18,8 @@ class Terminal(io.StringIO):
         return True
 
 
-class Notebook(io.StringIO):
-    __module__ = "ipykernel.iostream"
-
-
-def shown(blobs, cls=CrossEntropyClassifier, stream=None, **params):
-    stream = stream or Terminal()
+def shown(blobs, cls=CrossEntropyClassifier, **params):
+    stream = Terminal()
     with mock.patch.object(sys, "stderr", stream):
         clf = fit(cls, blobs, **{"verbose": 1} | params)
     return clf, stream.getvalue()
@@ -52,26 +48,10 @@ def test_other_levels_have_no_bar(blobs, capsys, verbose):
     assert ("train_loss" in capsys.readouterr().out) == (verbose == 2)
 
 
-def test_a_notebook_has_a_bar(blobs):
-    assert "left: CrossEntropyClassifier" in shown(blobs, stream=Notebook())[1]
-
-
 def test_no_terminal_no_bar(blobs, capsys):
     fit(CrossEntropyClassifier, blobs, verbose=1)
     printed = capsys.readouterr()
     assert printed.out == printed.err == ""
-
-
-def _closed():
-    stream = io.StringIO()
-    stream.close()
-    return stream
-
-
-@pytest.mark.parametrize("stream", [None, object(), _closed()], ids=["none", "of another kind", "closed"])
-def test_a_service_without_a_stream_can_fit(blobs, stream):
-    with mock.patch.object(sys, "stderr", stream):
-        fit(CrossEntropyClassifier, blobs, verbose=1)
 
 
 def _shown(blobs):

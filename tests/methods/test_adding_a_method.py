@@ -12,7 +12,7 @@ from torch import nn
 from torch.nn import functional as F
 from training import StopAfter
 
-from noisytransition.nets._batches import Batch
+from noisytransition.nets._rows import Batch
 from noisytransition.transition import flip_labels, pair_noise
 
 NAMES = {"Symmetric": 2, "CoTeaching": 2, "Epoch": 2}

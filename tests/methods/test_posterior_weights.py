@@ -14,7 +14,7 @@ from training import StopAfter
 
 from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, load
 from noisytransition.fitting._run import Run
-from noisytransition.nets._checks import DivergenceError
+from noisytransition.nets._net import DivergenceError
 from noisytransition.transition import flip_labels, pair_noise
 
 SGD = {"optimizer": "sgd", "lr": 0.1, "optimizer__momentum": 0.9}

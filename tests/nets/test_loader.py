@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from torch.utils.data import DataLoader, RandomSampler, Subset, WeightedRandomSampler
 
 from noisytransition.nets import Rows, SparseRows
-from noisytransition.nets._batches import Batch, BatchLoader
+from noisytransition.nets._rows import Batch, BatchLoader
 
 
 def rows(n, kind=Rows):

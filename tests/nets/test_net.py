@@ -6,7 +6,7 @@ from skorch import NeuralNetClassifier
 from skorch.callbacks import Callback, Checkpoint, EarlyStopping, EpochScoring, LRScheduler, ProgressBar
 from skorch.dataset import ValidSplit
 from torch import nn
-from training import Batches, fit, refused
+from training import Batches, fit
 
 from noisytransition import (
     CrossEntropyClassifier,
@@ -142,9 +142,6 @@ def test_a_checkpoint_brings_T_back_with_the_weights_or_is_refused(blobs, tmp_pa
 
     clf = fit(MetaTransitionClassifier, blobs, callbacks=[Best(), best], max_epochs=6, transition_lr=100.0)
     np.testing.assert_allclose(clf.transition_matrix_, clf.transition_history_[2], rtol=1e-6)
-    blind = Checkpoint(monitor="train_loss_best", load_best=True, f_criterion=None, dirname=str(tmp_path))
-    with refused("f_criterion"):
-        fit(MetaTransitionClassifier, blobs, callbacks=[blind])
 
 
 @every

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from torch.utils.data import Subset
 
 from noisytransition.nets import Rows
-from noisytransition.nets._batches import BatchLoader, ProportionalSampler
+from noisytransition.nets._rows import BatchLoader, ProportionalSampler
 
 WEIGHTS = st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=30)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from strategies import batches, floats
 
 from noisytransition.losses import ForwardLoss
-from noisytransition.nets._batches import Batch
+from noisytransition.nets._rows import Batch
 from noisytransition.transition import label_posterior, pair_noise
 from noisytransition.updates import PosteriorCounts
 

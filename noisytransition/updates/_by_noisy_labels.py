@@ -1,0 +1,180 @@
+"""Updates of T and of weights by the noisy samples: by gradients, by posterior counts, by truncation."""
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils.data import Dataset
+
+from ..losses import ForwardLoss
+from ..nets import NoisyLabelNet, Update
+from ..nets._rows import Batch
+
+# Prefix of the names of the loss's parameters, which distinguishes them from parameters of the module
+_PREFIX = "criterion_."
+
+
+class ByGradient(Update):
+    """Learn the parameters of the loss with the network, by the gradient of the noisy loss.
+
+    Parameters
+    ----------
+    lr : float, optional
+        Learning rate of plain SGD. Default: the network's optimiser and learning rate, without weight decay, which
+        would shrink T to the uniform matrix.
+    """
+
+    def __init__(self, lr: float | None = None) -> None:
+        self.lr = lr
+        if lr is None:
+            self.param_groups = [(f"{_PREFIX}*", {"weight_decay": 0.0})]
+
+    def in_optimizer(self, loss: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
+        """Yield all parameters of the loss, which then require gradients, under prefixed names."""
+        loss.requires_grad_(True)
+        if self.lr is None:
+            yield from ((f"{_PREFIX}{name}", parameter) for name, parameter in loss.named_parameters())
+
+    def on_train_begin(self, net: NoisyLabelNet, **kwargs: Any) -> None:
+        """Create the optimiser of the loss's parameters, now that the loss is on the device."""
+        super().on_train_begin(net, **kwargs)
+        if self.lr is not None:
+            self.optimizer_ = torch.optim.SGD(net.criterion_.parameters(), lr=self.lr)
+
+    def on_grad_computed(self, net: NoisyLabelNet, *args: Any, **kwargs: Any) -> None:
+        """Take a step with the gradient at the weights before the network's step."""
+        if self.lr is not None:
+            net.scaler_.step(self.optimizer_)  # in fp16 only if all gradients are finite
+            self.optimizer_.zero_grad()
+
+
+# Weight of the present T as a pseudo-count, so that a class without posterior in any batch keeps its row. Small
+# compared to the count of one sample; a choice, not measured.
+_PSEUDO_COUNT = 1e-12
+# Share of the weight of older counts below which all counts are rescaled: rarely, since this takes time O(n_classes^2),
+# and before numbers overflow. A choice, not measured.
+_LEAST_SHARE = 1e-3
+
+
+class PosteriorCounts(Update):
+    """Estimate T by a moving average of posterior counts over the training batches (online EM).
+
+    After each batch, with the posterior ``q[n, i] = P(true i | x_n, y_n)`` of noisy samples and 0 of clean samples::
+
+        C = (1 - rate) C + rate * mean_n q[n, :] e_{y_n}'
+        T = C with normalised rows
+
+    Parameters
+    ----------
+    rate : float in (0, 1]
+        Weight of the newest batch.
+    burn_in : int, default=0
+        Number of batches that are counted before the first update of T.
+
+    References
+    ----------
+    Dempster, Laird, Rubin, 1977; Neal, Hinton, "A View of the EM Algorithm that Justifies Incremental, Sparse, and
+    other Variants", 1998 (the running counts).
+    """
+
+    def __init__(self, rate: float, burn_in: int = 0) -> None:
+        self.rate = rate
+        self.burn_in = burn_in
+
+    def on_train_begin(self, net: NoisyLabelNet, **kwargs: Any) -> None:
+        """Initialise the counts by the initial T and equal class priors."""
+        super().on_train_begin(net, **kwargs)
+        # C[i, j] = share_ * counts_[j, i], so that one number decays, and a batch changes the rows of its labels
+        self.counts_: Tensor = net.criterion_.transition_by_label
+        self.sums_: Tensor = self.counts_.sum(0)
+        self.share_ = 1 / len(self.sums_)
+        self.n_batches_ = 0
+
+    def on_epoch_begin(self, net: NoisyLabelNet, **kwargs: Any) -> None:
+        """Write the whole T, so that a resumed training continues with the same numbers."""
+        self._normalize()
+        if self.n_batches_ > self.burn_in:
+            net.criterion_.set_counts(self.counts_, self.sums_)
+
+    @torch.no_grad()
+    def after_step(self, net: NoisyLabelNet, batch: Batch, logits: Tensor) -> None:
+        """Count the noisy samples of the batch and, after the burn-in, update T."""
+        loss: ForwardLoss = net.criterion_
+        posterior = loss.posterior(logits, batch.label) if loss.posterior_ is None else loss.posterior_
+        posterior = posterior.to(self.counts_.dtype)
+        if "is_clean" in batch.columns:
+            posterior = posterior * ~batch.columns["is_clean"][:, None]
+        self.share_ *= 1 - self.rate
+        if is_whole := self.share_ < _LEAST_SHARE:
+            self._normalize()
+        weight = self.rate / (len(posterior) * self.share_)
+        self.counts_.index_add_(0, batch.label, posterior, alpha=weight)
+        self.sums_.add_(posterior.sum(0), alpha=weight)
+        self.n_batches_ += 1
+        if self.n_batches_ > self.burn_in:
+            is_whole = is_whole or self.n_batches_ == self.burn_in + 1
+            loss.set_counts(self.counts_, self.sums_, None if is_whole else batch.label)
+
+    def _normalize(self) -> None:
+        """Multiply the counts by their share. The sum of a class stays positive, which keeps its row of T."""
+        sums = self.counts_.sum(0)
+        self.sums_ = (sums * self.share_).clamp_min_(_PSEUDO_COUNT)
+        self.counts_ *= self.sums_ / sums
+        self.counts_.clamp_min_(torch.finfo(self.counts_.dtype).tiny)  # no log 0 for a label absent for long
+        self.share_ = 1.0
+
+
+#: Epochs between two evaluations of all samples, as in the paper on generalized cross-entropy
+_EVERY = 10
+
+
+class Truncation(Update):
+    """Set the ``weight`` of training samples to 0 if the net gives their noisy label a low probability, else to 1.
+
+    The column ``index`` identifies samples.
+
+    Parameters
+    ----------
+    threshold : float
+        Largest probability of the label of a sample with weight 0.
+    start : int
+        Number of epochs before the first evaluation; evaluations follow every ten epochs.
+    """
+
+    def __init__(self, threshold: float, start: int) -> None:
+        self.threshold = threshold
+        self.start = start
+
+    def on_train_begin(self, net: NoisyLabelNet, **kwargs: Any) -> None:
+        """Keep all samples."""
+        super().on_train_begin(net, **kwargs)
+        self.kept_: Tensor | None = None
+
+    def on_epoch_begin(self, net: NoisyLabelNet, dataset_train: Dataset | None = None, **kwargs: Any) -> None:
+        """Evaluate all training samples, from `start` on every ten epochs."""
+        epoch = len(net.history) - 1 - self.start
+        if epoch < 0 or epoch % _EVERY:
+            return
+        index = []
+        kept = []
+        for batch in net.get_iterator(dataset_train):
+            proba = torch.softmax(net.evaluation_step(batch), dim=1).cpu()
+            index.append(batch.columns["index"])
+            kept.append(proba.gather(1, batch.label[:, None]).squeeze(1) > self.threshold)
+        rows = torch.cat(index)
+        self.kept_ = torch.zeros(int(rows.max()) + 1, dtype=torch.bool)
+        self.kept_[rows] = torch.cat(kept)
+        if not self.kept_.any():
+            warnings.warn(
+                f"truncation={self.threshold} leaves no sample to train on, since no label has a higher probability. "
+                "Lower it, or start later.",
+                stacklevel=2,
+            )
+
+    def before_step(self, net: NoisyLabelNet, batch: Batch) -> None:
+        """Set the weights of the samples of the batch."""
+        if self.kept_ is not None:
+            index = batch.columns["index"]
+            batch.columns["weight"] = self.kept_.to(index.device)[index]
