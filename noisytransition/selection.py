@@ -18,11 +18,7 @@ State = dict[str, Tensor]
 
 
 class Selection(Callback):
-    """Select the last epoch. Base class of callbacks that select the module and the loss of a training.
-
-    ``EarlyStopping(load_best=True)`` restores only the module of its best epoch; this class restores the loss of the
-    same epoch.
-    """
+    """Select the last epoch; base class of selections. ``EarlyStopping(load_best=True)`` restores the loss, too."""
 
     #: whether the selection requires held-out samples
     needs_validation = False

@@ -1,10 +1,13 @@
 """Base class of all classifiers, with the scikit-learn interface."""
 
 from __future__ import annotations
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
+from functools import cache
 from os import PathLike
-from typing import Any, ClassVar, Self
+from pathlib import Path
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import torch
@@ -13,21 +16,75 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
+from skorch import NeuralNet, NeuralNetClassifier
 from skorch.history import History
 from torch import nn
 
 from ..data._read import HOW_TO_PASS, FitData, Samples, SeparateSamples, read_rows, rows_to_score, validate_rows
 from ..data._warnings import warn_of_equal_shares
 from ..fitting._checks import CONSTRAINTS, check_device, check_module, named_callbacks
-from ..fitting._describe import describe_fit
 from ..fitting._parameters import Callbacks, Module, Optimizer, RandomState, as_python
-from ..fitting._run import RUN_CLASS, Run, torch_as_it_was
+from ..fitting._run import RUN_CLASS, Run, describe_fit, torch_as_it_was
+from ..labels._columns import SourceLabels
+from ..likelihood._calibration import Calibration
+from ..likelihood._channels import LogLinear, OneT
+from ..likelihood._held_out import Candidate, HeldOut
+from ..likelihood._sources import Dependence, SourceFit
+from ..likelihood._uncertainty import TransitionUncertainty
 from ..nets import NoisyLabelNet
-from ._parameters import NET_NAMES, is_net_name, merged_signature, with_merged_signature
-from ._save import save
+from ..noise_model._model import LabelNoiseModel
+from ..persistence._storage import KINDS, is_plain, read, write
+
+Class = TypeVar("Class", bound=type)
+
+# prefixes of nested skorch parameters that users can set
+_PREFIXES = ("module", "optimizer", "iterator_train", "iterator_valid", "callbacks", "compile")
+# skorch parameters that the classifiers set themselves
+_RESERVED = {"criterion", "predict_nonlinearity", "classes", "warm_start", "dataset", "torch_load_kwargs"}
+# skorch parameters that users can set
+NET_NAMES = {name for net in (NeuralNet, NeuralNetClassifier) for name in inspect.signature(net).parameters}
+NET_NAMES -= {"args", "kwargs", *_RESERVED}
+
+# parameters that nets have under the same name
+_SHARED = NET_NAMES | {"dtype", "precision", "batch_transform"}
+# attribute of a constructor with its own signature, without the parameters of parents
+_WRITTEN = "__written_signature__"
 
 #: arguments of `fit` that searches and pipelines route by default, without `set_fit_request`
 REQUESTED = dict.fromkeys(("y_verified", "meta", "X_meta", "y_meta", "y_meta_noisy", "sources", "groups"), True)
+
+
+@cache
+def is_net_name(name: str) -> bool:
+    """Whether a name is a skorch parameter that users can set."""
+    head, dunder, tail = name.partition("__")
+    return (head in _PREFIXES and bool(tail)) if dunder else name in NET_NAMES
+
+
+def with_merged_signature(cls: Class) -> Class:
+    """Add the parameters of parent classes to the signature of a constructor."""
+    if (init := vars(cls).get("__init__")) is not None:
+        setattr(init, _WRITTEN, inspect.signature(init))
+        init.__signature__ = merged_signature(cls)
+    return cls
+
+
+@cache
+def merged_signature(cls: type) -> inspect.Signature:
+    """Replace each ``**net_params`` in the signature of a class by the parameters of its parents.
+
+    Like Python, this stops at a constructor without ``**``, which passes no parameters to its parents.
+    """
+    found: dict[str, inspect.Parameter] = {}
+    for init in (vars(base)["__init__"] for base in cls.__mro__ if base is not object and "__init__" in vars(base)):
+        own = (getattr(init, _WRITTEN, None) or inspect.signature(init)).parameters
+        kept = [
+            p for p in own.values() if p.kind is p.KEYWORD_ONLY or (not found and p.kind is p.POSITIONAL_OR_KEYWORD)
+        ]
+        found = found | {p.name: p for p in kept if p.name not in found}
+        if all(p.kind is not p.VAR_KEYWORD for p in own.values()):
+            break
+    return inspect.Signature(list(found.values()))
 
 
 @with_merged_signature
@@ -212,11 +269,6 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         Returns
         -------
         self
-
-        Raises
-        ------
-        ValueError
-            If data or parameters are not valid; raised before any training.
         """
         self._forget()
         try:
@@ -419,12 +471,49 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         path : str or Path
             An existing saved classifier is replaced. ValueError if it is a file of another kind.
         """
-        save(self, path)
+        check_is_fitted(self, "net_")
+        net = type(self.net_)
+        if (net.infer, net.predict_proba) != (NoisyLabelNet.infer, NoisyLabelNet.predict_proba):
+            raise ValueError(f"{net.__name__} overrides how nets predict. Pickle the classifier instead.")
+        if Path(path).exists():
+            read(Path(path), "classifier")  # raises for a file of another kind
+        params = self.get_params(deep=False)
+        plain = {k: v for k, v in params.items() if is_plain(v)}
+        fitted = {k: v for k, v in vars(self).items() if k.endswith("_") and k not in ("net_", *params) and k[0] != "_"}
+        if odd := [name for name, value in fitted.items() if not is_plain(value)]:
+            raise ValueError(f"{type(self).__name__}.{odd[0]} is not plain data. Pickle the classifier instead.")
+        with torch.random.fork_rng(devices=()):  # methods other than `fit` may need the weights of the loss
+            has_loss = type(self._loss()) is type(self.net_.criterion_)
+        module = self.net_.plain_module_
+        content = {
+            "class": name_of(type(self)),
+            "module": None if isinstance(self.module, str) else name_of(type(module)),
+            "params": plain,
+            "not_saved": sorted(k for k in params.keys() - plain.keys() if k.startswith("module__")),
+            "fitted": fitted,
+            "weights": module.state_dict(),
+            "loss": self.net_.criterion_.state_dict() if has_loss else {},
+        }
+        write(Path(path), "classifier", content)
 
     def _loss(self) -> nn.Module:
         """Loss of a loaded classifier; override it if methods other than `fit` need the fitted loss."""
         return nn.CrossEntropyLoss()
 
 
-# parameters that nets have under the same name
-_SHARED = NET_NAMES | {"dtype", "precision", "batch_transform"}
+# ---------------------------------------------------------------------------- saved classifiers
+def with_attributes(of: Any, attributes: dict[str, Any]) -> Any:
+    """Set attributes of an instance, except methods and names that Python or numpy would call or read."""
+    for name, value in attributes.items():
+        if not (hasattr(type(of), name) or name.startswith("__")):
+            setattr(of, name, value)
+    return of
+
+
+_RECORDS = (Calibration, Candidate, Dependence, HeldOut, LogLinear, OneT, SourceFit, SourceLabels)
+KINDS.update({cls: (list, cls._make) for cls in (*_RECORDS, TransitionUncertainty)})
+KINDS[LabelNoiseModel] = (lambda model: [vars(model)], lambda parts: with_attributes(LabelNoiseModel(), *parts))
+
+
+def name_of(cls: type) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}"

@@ -56,10 +56,7 @@ class HeldOutPosteriors(Callback):
 
 
 def predict_from_clean(run: Run, stage: str, clean: Rows, rows: Rows) -> NDArray | None:
-    """Posteriors by a network trained on clean samples alone, without the noisy training's schedules and scores.
-
-    None if it diverges.
-    """
+    """Posteriors by a network of clean samples alone, without the user's schedules and scores; None if it diverges."""
     params = without_bound_callbacks(run.params) | {"train_split": None, "labels": "clean"}
     if len(clean) < params["batch_size"] and "iterator_train__drop_last" in params:
         params["iterator_train__drop_last"] = False  # it would drop all batches
@@ -70,10 +67,7 @@ def predict_from_clean(run: Run, stage: str, clean: Rows, rows: Rows) -> NDArray
 
 
 def train_on_both(run: Run, stage: str, noisy: Rows, clean: Rows, **params: Any) -> NoisyLabelNet:
-    """Train on noisy and clean samples in the same batches; an epoch has as many steps as on the noisy samples.
-
-    The batches are larger than `batch_size`, at most twice as large.
-    """
+    """Train on both in batches of up to twice `batch_size`; an epoch has as many steps as on the noisy samples."""
     share = min(len(clean) / len(noisy), 1.0)
     size = run.params["batch_size"]
     size = ceil(size * (1 + share)) if size > 0 else size
@@ -85,9 +79,8 @@ def cross_fit(
 ) -> tuple[HeldOut, NDArray | None]:
     """Train outside each fold in turn and return out-of-fold posteriors after each number of epochs, in sample order.
 
-    Without `cv`, one training holds out a third of the noisy and half of the clean samples. With `alone`, the second
-    result has the posteriors of the clean samples by networks trained on the other clean samples alone; None if one of
-    them diverges.
+    With `alone`, the second result has the posteriors of the clean samples by networks trained on the other clean
+    samples alone; None if one of them diverges.
     """
     epochs = np.unique(-(-run.params["max_epochs"] * np.arange(1, _N_CANDIDATES + 1) // _N_CANDIDATES)).tolist()
     noisy, clean = _draw_folds(run, cv)
@@ -134,10 +127,7 @@ def _count_update(run: Run, n_noisy: int) -> PosteriorCounts:
 
 
 def _held_out(run: Run, noisy: list[NDArray], clean: list[NDArray], epochs: list[int], posteriors: Any) -> HeldOut:
-    """Join the posteriors of all folds, after each number of epochs, and add the labels, in sample order.
-
-    `noisy` and `clean` have the positions of the samples of each fold.
-    """
+    """Join the posteriors of all folds, given the positions of their samples, and add the labels, in sample order."""
     candidates = []
     for n, *of_folds in zip(epochs, *posteriors, strict=True):
         of_noisy, of_clean = zip(*of_folds, strict=True)

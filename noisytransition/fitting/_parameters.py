@@ -14,7 +14,7 @@ from skorch.callbacks import Callback
 from torch import nn
 
 from ..nets import MLP, DatasetRows, Rows
-from ..nets._mlp import Standardise
+from ..nets._net import Standardise
 
 Module = type[nn.Module] | nn.Module | str
 Optimizer = Callable[..., torch.optim.Optimizer] | str

@@ -2,6 +2,7 @@
 
 import copy
 import multiprocessing
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -11,12 +12,16 @@ from os import PathLike
 from typing import Any, TypeVar
 
 import joblib
+import numpy as np
 import torch
+from joblib.hashing import NumpyHasher
 from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator
 from skorch.callbacks import Callback
 from skorch.dataset import ValidSplit
 from skorch.history import History
-from torch import nn
+from torch import Tensor, nn
 
 from ..labels._columns import SourceLabels
 from ..nets import NoisyLabelNet, Rows
@@ -24,7 +29,7 @@ from ..nets._rows import Batch
 from ..persistence._storage import FitState, SaveState
 from ..selection import CleanLoss, Selection
 from ..updates import Update
-from ._parameters import net_params_of, params_of_fit, prior_precision
+from ._parameters import as_python, net_params_of, params_of_fit, prior_precision
 
 # progress bar with elapsed and remaining time and the stage
 _FORMAT = "{percentage:3.0f}%|{bar:25}| {elapsed}, {remaining} left: {desc}"
@@ -94,17 +99,15 @@ class Run:
             Name of the training in `histories` and in a saved state.
         rows, params : optional
             Training samples, by default the noisy ones, and parameters that replace `Run.params`.
-        loss : nn.Module, or callable that returns one, default=nn.CrossEntropyLoss
-            Criterion. Pass a loss with random initial values as a callable, so that the seed determines them.
-        update, select : optional
-            Update of the loss parameters, and selection of an epoch or T. Default: none, and the last epoch.
+        loss, update, select : optional
+            Criterion, update of its parameters, and selection of an epoch or T. Pass a loss with random initial values
+            as a callable, so that the seed determines them.
         validation_fraction : float, default=0.0
             Fraction of the samples held out for the selection. The user's `train_split` replaces it.
         module : nn.Module, optional
             Trained module to continue from. Default: the user's, with the same initial weights in each stage.
-        net : class, default=NoisyLabelNet
-        callbacks : sequence of (str, Callback)
-            Callbacks of the method, called after the user's callbacks.
+        net, callbacks : optional
+            Class of the net, and callbacks of the method, called after the user's.
         **net_params
             Parameters that replace the classifier's. ``optimizer`` also removes the user's ``optimizer__...``.
         """
@@ -215,6 +218,46 @@ def torch_as_it_was() -> Iterator[None]:
             yield
     finally:
         torch.set_num_threads(n_threads)
+
+
+# ---------------------------------------------------------------------------- is a saved fit the same
+class _Hasher(NumpyHasher):
+    """joblib's hash, of tensors and CSR matrices by value. As in a pickle, functions and classes are names."""
+
+    def save(self, obj: Any) -> None:
+        if isinstance(obj, Tensor):
+            values = obj.detach().cpu().contiguous()
+            obj = str(values.dtype), tuple(values.shape), values.reshape(-1).view(torch.uint8).numpy()
+        elif issparse(obj):
+            obj = obj.shape, obj.data, obj.indices.astype(np.int64), obj.indptr.astype(np.int64)
+        super().save(obj)
+
+
+def describe_fit(
+    estimator: BaseEstimator, noisy: Rows, clean: Rows, sources: SourceLabels | None = None
+) -> dict[str, str]:
+    """Hash the class, parameters (except callbacks) and data of a fit, and versions that can affect its result.
+
+    Raises a ValueError for what cannot be pickled.
+    """
+    left_out = ("verbose", "callbacks", "n_jobs")
+    params = {k: as_python(v) for k, v in estimator.get_params(deep=False).items() if not k.startswith(left_out)}
+    described = {"class": type(estimator)} | params
+    described |= {"sources": sources, "X, y": [noisy.source, noisy.index, noisy.columns]}
+    of_clean = None if clean.source is noisy.source else clean.source
+    described["clean set"] = [of_clean, clean.index, clean.columns]
+    described["version of Python"] = sys.version_info[:2]
+    for name in ("noisytransition", "numpy", "skorch", "torch"):
+        described[f"version of {name}"] = sys.modules[name].__version__
+    hashes = {}
+    for name, value in described.items():
+        try:  # joblib memory-maps large arrays for other processes
+            hashes[name] = str(_Hasher(coerce_mmap=True).hash(value))
+        except Exception as error:  # the user's code may raise any exception
+            raise ValueError(
+                f"{name}={value!r} cannot be hashed for a saved fit: {error}. Pass an object that can be pickled."
+            ) from error
+    return hashes
 
 
 # ---------------------------------------------------------------------------- progress

@@ -93,12 +93,9 @@ class ForwardLoss(nn.Module):
 
     Notes
     -----
-    The rows of T are normalised once per value of T. Change ``transition_logits`` in place under ``torch.no_grad()``.
-    After a change through ``.data`` or by a fused optimiser, call
-    ``torch.autograd.graph.increment_version(loss.transition_logits)``.
-
-    Gradients are in closed form and cannot be differentiated again (Hessians, ``torch.func``): use
-    `corrected_cross_entropy` there.
+    The rows of T are normalised once per value of T. After a change of ``transition_logits`` through ``.data`` or by a
+    fused optimiser, call ``torch.autograd.graph.increment_version(loss.transition_logits)``. Gradients cannot be
+    differentiated again (Hessians, ``torch.func``): use `corrected_cross_entropy` there.
     """
 
     def __init__(self, transition_matrix: ArrayLike, *, ignore_index: int | None = -100) -> None:

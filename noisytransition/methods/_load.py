@@ -9,8 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..base._classifier import NoisyLabelClassifier
-from ..base._save import name_of, with_attributes
+from ..base._classifier import NoisyLabelClassifier, name_of, with_attributes
 from ..fitting._checks import check_device
 from ..fitting._parameters import built_in
 from ..nets import MLP, NoisyLabelNet

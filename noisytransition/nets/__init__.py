@@ -1,7 +1,6 @@
 """The skorch net of a training stage, with its samples, batches and callbacks."""
 
-from ._mlp import MLP
-from ._net import NoisyLabelNet, Update
+from ._net import MLP, NoisyLabelNet, Update
 from ._rows import CleanBatches, DatasetRows, Rows, SparseRows
 
 __all__ = ["MLP", "CleanBatches", "DatasetRows", "NoisyLabelNet", "Rows", "SparseRows", "Update"]

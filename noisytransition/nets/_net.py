@@ -1,7 +1,8 @@
-"""The skorch net of one training stage, and the base class of updates of its loss."""
+"""The skorch net of one training stage, the base class of updates of its loss, and the built-in network."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,6 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 
 from ..meta_gradient._forward_pass import each_part, has_parts, logits_of
-from ._mlp import MLP
 from ._rows import Batch, BatchLoader, CleanBatches, Loaded, Rows, on_device, rows_at_once
 
 # of skorch's parameters
@@ -32,6 +32,52 @@ _SUM_TO_ONE = 1e-4
 MOST_CLASSES_IN_HISTORY = 500
 
 
+class Standardise(nn.Flatten):
+    """Flatten samples, subtract a mean from each column and divide by a scale; both are fixed."""
+
+    def __init__(self, mean: ArrayLike, scale: ArrayLike) -> None:
+        super().__init__()
+        self.mean: Tensor
+        self.scale: Tensor
+        self.register_buffer("mean", torch.tensor(np.asarray(mean, dtype=np.float32)))
+        self.register_buffer("scale", torch.tensor(np.asarray(scale, dtype=np.float32)))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Standardised samples."""
+        return (super().forward(x) - self.mean) / self.scale
+
+
+class MLP(nn.Sequential):
+    """Multi-layer perceptron with ReLU activations; inputs of any shape are flattened.
+
+    Parameters
+    ----------
+    n_in : int
+        Number of values in one sample.
+    n_out : int
+        Number of classes.
+    hidden : int or sequence of int, default=128
+        Width of each hidden layer. With multiples of 4, predictions do not depend on the order of samples, to the last
+        bit. An empty sequence gives logistic regression.
+    mean, scale : array-like of shape (n_in,), optional
+        Standardisation of the columns. Default: none. Classifiers pass statistics of the noisy samples to their
+        built-in networks.
+    """
+
+    def __init__(
+        self,
+        n_in: int,
+        n_out: int,
+        hidden: int | Sequence[int] = 128,
+        mean: ArrayLike | None = None,
+        scale: ArrayLike | None = None,
+    ) -> None:
+        widths = [n_in, *([hidden] if isinstance(hidden, int | np.integer) else hidden)]
+        first = nn.Flatten() if mean is None or scale is None else Standardise(mean, scale)
+        layers = [layer for a, b in pairwise(widths) for layer in (nn.Linear(a, b), nn.ReLU())]
+        super().__init__(first, *layers, nn.Linear(widths[-1], n_out))
+
+
 class DivergenceError(ValueError):
     """Training resulted in a loss, weight or probability that is not finite."""
 
@@ -41,10 +87,7 @@ class Update(Callback):
 
     Subclasses keep their state in attributes with a trailing underscore, which are saved with an interrupted fit.
 
-    Attributes
-    ----------
-    transition_history_ : list of ndarray of shape (n_classes, n_classes)
-        T at the start and after each epoch, if the loss has a T; empty with more than 500 classes.
+    ``transition_history_`` has T at the start and after each epoch, if the loss has a T of at most 500 classes.
     """
 
     #: parameter groups of the network's optimiser, as in skorch: (pattern of names, settings)
@@ -87,11 +130,8 @@ class NoisyLabelNet(NeuralNetClassifier):
         Augmentation: function of a batch of training inputs on the device.
     labels : {"noisy", "clean"}, default="noisy"
         Kind of the training labels, which names the scores of a validation set.
-    dtype : str or torch.dtype, default="auto"
-        Type of inputs, cast batch by batch. "auto": floats, uint8 images and all inputs of modules without an embedding
-        are cast to the module's floating type; integers are kept for embeddings and in inputs with several parts.
-    precision : {"float32", "bf16", "fp16"}, default="float32"
-        Precision of the module, by `torch.autocast`; fp16 with scaled gradients.
+    dtype, precision
+        As in `NoisyLabelClassifier`: types of inputs, cast batch by batch, and of the module in `torch.autocast`.
     **kwargs
         As in `skorch.NeuralNetClassifier`, with other defaults: cross-entropy of logits, no `train_split`.
 
@@ -318,15 +358,10 @@ def _input_dtype(given: str | torch.dtype, module: nn.Module, x: Tensor, *, is_p
     is_real = x.is_floating_point() or (x.dtype is torch.uint8 and x.ndim > 2)  # uint8: images
     if given != "auto" and (is_real or not is_part):
         return getattr(torch, given) if isinstance(given, str) else given
-    if is_real or not (is_part or _embeds(module)):
+    if is_real or not (is_part or any(isinstance(part, nn.Embedding | nn.EmbeddingBag) for part in module.modules())):
         return next((weight.dtype for weight in module.parameters() if weight.is_floating_point()), torch.float32)
     kept = (torch.int32, torch.bool) if is_part else (torch.int32,)
     return x.dtype if x.dtype in kept else torch.int64  # embeddings require int32 or int64
-
-
-def _embeds(module: nn.Module) -> bool:
-    """Whether a module has embeddings, which require integers."""
-    return any(isinstance(m, nn.Embedding | nn.EmbeddingBag) for m in module.modules()) and not isinstance(module, MLP)
 
 
 # ---- scores of a validation set

@@ -282,10 +282,8 @@ class CleanBatches:
 
     Parameters
     ----------
-    rows : Rows
-        Clean samples; a column ``sample_weight`` gives weights.
-    batch_size : int
-        Number of samples in a batch; -1 for all.
+    rows, batch_size
+        Clean samples, with weights in a column ``sample_weight``, and the number in a batch; -1 for all.
     """
 
     def __init__(self, rows: Rows, batch_size: int) -> None:

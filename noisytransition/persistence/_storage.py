@@ -202,8 +202,7 @@ class SaveState(Callback):
 def net_state(net: "NoisyLabelNet") -> dict[str, Any]:
     """State of a training: attributes that end with an underscore, history and random generators.
 
-    Modules, losses, optimisers and schedules are saved as their ``state_dict``. Raises a ValueError for attributes of
-    the net, its update or its selection that cannot be saved; omits such attributes of other callbacks.
+    Raises for attributes of the net, its update or selection that cannot be saved; omits those of other callbacks.
     """
     return {
         "net": _learned(net, is_needed=True),

@@ -131,9 +131,7 @@ _EVERY = 10
 
 
 class Truncation(Update):
-    """Set the ``weight`` of training samples to 0 if the net gives their noisy label a low probability, else to 1.
-
-    The column ``index`` identifies samples.
+    """Set the ``weight`` of samples (by ``index``) to 0 if the net gives their noisy label a low probability, else 1.
 
     Parameters
     ----------

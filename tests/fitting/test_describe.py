@@ -16,12 +16,12 @@ from training import no_training, refused
 
 import noisytransition
 from noisytransition import CrossEntropyClassifier
-from noisytransition.fitting._describe import _Hasher
+from noisytransition.fitting._run import _Hasher
 
 SCRIPT = """
 import torch
 from skorch.dataset import ValidSplit
-from noisytransition.fitting._describe import _Hasher
+from noisytransition.fitting._run import _Hasher
 torch.manual_seed(0)
 module = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.BatchNorm1d(3))
 print(_Hasher().hash([module, ValidSplit(2), {"a": 1, "b": {"x", "y"}}, torch.ones(3)]))
