@@ -23,7 +23,7 @@ from ..data._read import separate_samples
 from ..data._warnings import warn_of_groups
 from ..fitting._checks import CONSTRAINTS
 from ..fitting._cross_fitting import check_folds, fold_of_samples
-from ..fitting._progress import progress_bar
+from ..fitting._run import progress_bar
 from ..labels._pandas import in_class_order, warn_of_order
 from ..labels._read import Labels, SeparateLabels, labels_of_fit
 from ..likelihood._calibration import Calibration
