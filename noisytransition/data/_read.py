@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from numbers import Real
 from typing import Any, NamedTuple, TypeAlias
 
@@ -22,7 +21,7 @@ from ..labels._draw import weights_by_given_label
 from ..labels._encode import of_one_type
 from ..labels._pandas import warn_of_order
 from ..labels._read import Labels, SeparateLabels, labels_of_fit, read_labels
-from ..meta_gradient._forward_pass import ARRAYS, each_part, has_parts
+from ..meta_gradient._forward_pass import ARRAYS, has_parts
 from ..nets import Rows
 from ..nets._rows import as_rows, canonical, separated
 from ._warnings import warn_if_unscaled, warn_of_copies
@@ -204,17 +203,22 @@ def _check_dataset(X: Any, name: str) -> None:
     """Raise unless a Dataset has samples, the first is numeric, and values of a TensorDataset are finite."""
     if not hasattr(X, "__len__") or not len(X):
         raise ValueError(f"{name} is a {type(X).__name__} without samples or __len__. Pass a map-style Dataset.")
-    each_part(partial(_check_part, name=name), as_rows(X)[0][0])
+    _check_sample(as_rows(X)[0][0], f"sample 0 of {name}")
     tensors = X.tensors if isinstance(X, TensorDataset) else ()
     if not all(bool(part.isfinite().all()) for part in tensors if part.ndim > 1 or part is tensors[0]):
         raise ValueError(f"{name} contains NaN or infinity. Drop these samples or impute the values.")
 
 
-def _check_part(part: Any, name: str) -> None:
-    is_array = isinstance(part, np.ndarray) and part.dtype.kind in "biuf"
-    if not (is_array or isinstance(part, Tensor | Real)):
-        kind = type(part).__name__
-        raise ValueError(f"sample 0 of {name} is or contains a {kind}. Return tensors or arrays of numbers.")
+def _check_sample(sample: Any, name: str) -> None:
+    """Raise unless a Dataset's sample, or each of its parts, is numeric."""
+    parts: dict[Any, Any] = {}
+    if has_parts(sample):
+        parts = dict(sample.items() if isinstance(sample, Mapping) else enumerate(sample))
+    for key, part in (parts or {"input": sample}).items():
+        is_array = isinstance(part, np.ndarray) and part.dtype.kind in "biuf"
+        if not (is_array or isinstance(part, Tensor | Real)):
+            kind = type(part).__name__
+            raise ValueError(f"part {key!r} of {name} is a {kind}. Return tensors or arrays of numbers.")
 
 
 # ---------------------------------------------------------------------------- labels

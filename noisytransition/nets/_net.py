@@ -391,9 +391,10 @@ def check_start(net: "NoisyLabelNet", rows: Rows, classes: NDArray) -> None:
 
 def _logits_of_two(net: "NoisyLabelNet", rows: Rows) -> object:
     """Output of a module for the first and last sample."""
-    x = rows.take(sorted({0, len(rows) - 1})).inputs()
     module = net.plain_module_.eval()
+    x: Any = ()
     try:
+        x = rows.take(sorted({0, len(rows) - 1})).inputs()
         with torch.no_grad():
             x = net.prepare(x)
             return logits_of(module, x)
@@ -401,7 +402,7 @@ def _logits_of_two(net: "NoisyLabelNet", rows: Rows) -> object:
         found = each_part(lambda part: f"shape {tuple(part.shape)} and type {part.dtype}", x)
         raise ValueError(
             f"{type(module).__name__} does not accept a batch of {found}: {error}. "
-            "Check the module's inputs, or cast batches by dtype=."
+            "Check the module's inputs and that samples have one shape, or cast batches by dtype=."
         ) from error
     finally:
         module.train()
