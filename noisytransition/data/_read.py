@@ -242,8 +242,7 @@ def rows_to_score(
 ) -> tuple[Any, NDArray, Any]:
     """Select samples, true labels and weights for a score: verified samples if these are marked, else all samples.
 
-    Verified samples that were stratified by their given label, or drawn with known probabilities, get weights with
-    which they represent all samples.
+    Verified samples that were not drawn at random get weights with which they represent all samples.
     """
     if y is None and y_verified is None:
         if not _is_dataset(X):

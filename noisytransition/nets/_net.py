@@ -326,25 +326,21 @@ class NoisyLabelNet(NeuralNetClassifier):
                 part.release()
 
     # ---- divergence and interrupts
-    def fit_loop(
-        self, X: ArrayLike | Dataset, y: ArrayLike | None = None, epochs: int | None = None, **kwargs: Any
-    ) -> "NoisyLabelNet":
+    def fit_loop(self, *args: Any, **kwargs: Any) -> "NoisyLabelNet":
         """Train, and record whether a KeyboardInterrupt, which skorch suppresses, is not from EarlyStopping."""
         self._interrupted = False
         try:
-            return super().fit_loop(X, y, epochs, **kwargs)
+            return super().fit_loop(*args, **kwargs)
         except KeyboardInterrupt:
             early = (callback for _, callback in self.callbacks_ if isinstance(callback, EarlyStopping))
             self._interrupted = not any(callback.misses_ == callback.patience for callback in early)
             raise
 
-    def partial_fit(
-        self, X: ArrayLike | Dataset, y: ArrayLike | None = None, classes: ArrayLike | None = None, **fit_params: Any
-    ) -> "NoisyLabelNet":
+    def partial_fit(self, *args: Any, **kwargs: Any) -> "NoisyLabelNet":
         """Continue the training. Unlike skorch, raise KeyboardInterrupt, and check that weights are finite."""
         self._is_trained_now = True
         try:
-            super().partial_fit(X, y, classes, **fit_params)
+            super().partial_fit(*args, **kwargs)
         finally:
             self._is_trained_now = False
         if self._interrupted:
