@@ -233,7 +233,8 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             passed to the module as ``module(**batch)``. A Dataset contains inputs, or pairs of input and label; an
             input can be a mapping, or a tuple of arrays that is passed as ``module(*batch)``.
         y : array-like of shape (n_samples,), or data frame
-            Noisy labels: str, bool or numbers. Samples without a noisy or verified label are left out, with a warning.
+            Noisy labels: str, bool or numbers. Samples without a noisy or verified label are left out, with a warning;
+            `EMTransitionClassifier` also predicts them, and counts them in class shares.
             A data frame has noisy labels in one column, and `y_verified` in a column "verified". A column
             "verified_probability" has the probabilities with which verified samples were drawn (:doc:`/which_rows`).
             For `EMTransitionClassifier`, there can be a column for each of several sources, with missing values
@@ -283,6 +284,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
                 self._shared_params(data.classes) | {"callbacks": named_callbacks(self.callbacks, self._net_params)},
                 data.noisy,
                 data.clean,
+                data.unlabelled,
                 data.classes,
                 seed=self._seed(),
                 sources=data.sources,

@@ -42,7 +42,8 @@ HOW_TO_PASS = (
 class FitData(NamedTuple):
     """Classes, noisy and clean samples with class indices as labels, and labels by source if there are several.
 
-    Noisy samples have a weight above 0. With groups or weights, both have the columns ``group`` and ``design_weight``.
+    `unlabelled` are the samples without any label. Noisy samples have a weight above 0. With groups or weights, all
+    have the columns ``group`` and ``design_weight``.
     Clean samples have ``noisy_label`` (-1 if unknown), ``drawn`` (probabilities of their draw) and ``sample_weight`` by
     their draw (with `by_label`), if these are known.
     """
@@ -50,6 +51,7 @@ class FitData(NamedTuple):
     classes: NDArray
     noisy: Rows
     clean: Rows
+    unlabelled: Rows
     sources: SourceLabels | None
 
 
@@ -98,7 +100,8 @@ def _separate_rows(estimator: BaseEstimator, X_meta: Any, rows: Rows) -> Rows:
 
 def _with_labels(rows: Rows, beside: Rows | None, labels: Labels, *, by_label: bool) -> FitData:
     """Select noisy and clean samples, from `rows` or `beside`, and add their labels and weights."""
-    labels = replace(labels, unlabelled=None)  # networks leave them out
+    is_without = np.zeros(len(labels.given), dtype=bool) if labels.unlabelled is None else labels.unlabelled
+    labels = replace(labels, unlabelled=None)
     in_X, of_clean = labels.positions
     noisy = rows if len(in_X) == len(rows) else rows.take(in_X)
     groups = labels.groups_of or (None, None)
@@ -111,7 +114,11 @@ def _with_labels(rows: Rows, beside: Rows | None, labels: Labels, *, by_label: b
     pairs = labels.noisy_of_clean if (labels.noisy_of_clean >= 0).any() else None
     clean = clean.with_columns(label=labels.clean, noisy_label=pairs, drawn=labels.drawn, sample_weight=weight)
     clean = clean.with_columns(group=groups[1], design_weight=weights[1])
-    return FitData(labels.classes, noisy, clean, labels.by_source)
+    unlabelled = rows.take(np.flatnonzero(is_without)).with_columns(
+        group=None if labels.groups is None else labels.groups[is_without],
+        design_weight=None if labels.weights is None else labels.weights[is_without],
+    )
+    return FitData(labels.classes, noisy, clean, unlabelled, labels.by_source)
 
 
 # ---------------------------------------------------------------------------- the form of clean data

@@ -107,11 +107,16 @@ def _train_without(
     epochs: Sequence[int],
     alone: bool,
 ) -> tuple[list[list[NDArray]], NDArray | None]:
-    """Train a network outside a fold; return its posteriors of the fold, and those of one of clean samples alone."""
+    """Train a network outside a fold; return its posteriors of the fold, and those of one of clean samples alone.
+
+    The first have those of the noisy samples with all unlabelled ones, and of the clean samples.
+    """
     noisy = run.noisy.take(np.delete(np.arange(len(run.noisy)), fold[0]))
     clean = run.clean.take(np.delete(np.arange(run.n_clean), fold[1]))
     clean_of_fold = run.clean.take(fold[1])
-    posteriors = HeldOutPosteriors([run.noisy.take(fold[0]), clean_of_fold], epochs)
+    out = run.noisy.take(fold[0])
+    out = noisy_and_clean(out, run.unlabelled) if len(run.unlabelled) else out
+    posteriors = HeldOutPosteriors([out, clean_of_fold], epochs)
     update = _count_update(run, len(noisy))
     train_on_both(run, stage, noisy, clean, loss=loss, update=update, callbacks=[("held_out", posteriors)])
     of_alone = predict_from_clean(run, f"{stage}_clean", clean, clean_of_fold) if alone else None
@@ -131,26 +136,35 @@ def _held_out(run: Run, noisy: list[NDArray], clean: list[NDArray], epochs: list
     candidates = []
     for n, *of_folds in zip(epochs, *posteriors, strict=True):
         of_noisy, of_clean = zip(*of_folds, strict=True)
-        candidates.append(Candidate(n, _in_order(of_noisy, noisy), _in_order(of_clean, clean)))
+        parts = [np.split(proba, [len(fold)]) for proba, fold in zip(of_noisy, noisy, strict=True)]
+        own, unlabelled = zip(*parts, strict=True)
+        proba = np.concatenate([_in_order(own, noisy), np.mean(unlabelled, axis=0)])
+        candidates.append(Candidate(n, proba, _in_order(of_clean, clean)))
     kept_noisy = _in_order(noisy, noisy)
     kept_clean = _in_order(clean, clean)
     noisy_of_clean = run.clean.columns.get("noisy_label", np.full(run.n_clean, -1))
     is_pair = noisy_of_clean >= 0
     return HeldOut(
         candidates=candidates,
-        noisy=run.noisy.label[kept_noisy],
+        noisy=np.append(run.noisy.label[kept_noisy], np.full(len(run.unlabelled), -1)),
         clean=run.clean.label[kept_clean],
         noisy_of_clean=noisy_of_clean[kept_clean],
         pairs=pair_counts(run.clean.label[is_pair], noisy_of_clean[is_pair], len(run.classes)),
         n_clean=np.bincount(run.clean.label, minlength=len(run.classes)),
-        n_noisy=len(run.noisy),
-        rows=run.noisy.positions[kept_noisy],
+        n_noisy=len(run.noisy) + len(run.unlabelled),
+        rows=np.append(run.noisy.positions[kept_noisy], run.unlabelled.positions),
         rows_of_clean=np.full(len(kept_clean), -1) if run.clean.index is None else run.clean.index[kept_clean],
         sources=run.sources,
         drawn=run.clean.take(kept_clean).columns.get("drawn"),
-        groups=of_samples(of_both(run, "group"), kept_noisy, kept_clean),
-        weights=of_samples(of_both(run, "design_weight"), kept_noisy, kept_clean),
+        groups=_of_held_out(run, "group", kept_noisy, kept_clean),
+        weights=_of_held_out(run, "design_weight", kept_noisy, kept_clean),
     )
+
+
+def _of_held_out(run: Run, name: str, noisy: NDArray, clean: NDArray) -> tuple[NDArray, NDArray] | None:
+    """A column of some noisy samples and all unlabelled ones, and of some clean samples; None without it."""
+    found = of_samples(of_both(run, name), noisy, clean)
+    return None if found is None else (np.append(found[0], run.unlabelled.columns[name]), found[1])
 
 
 def _draw_folds(run: Run, cv: int | None) -> tuple[list[NDArray[np.intp]], list[NDArray[np.intp]]]:

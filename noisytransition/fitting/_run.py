@@ -47,6 +47,8 @@ class Run:
         Parameters of all nets, by skorch's names. ``callbacks`` are pairs of name and instance.
     noisy, clean : Rows
         Noisy and clean samples; `clean` can be empty.
+    unlabelled : Rows
+        Samples without any label, possibly none, on which no net is trained.
     classes : ndarray of shape (n_classes,)
         Sorted labels. Labels of the samples are indices into it.
     histories : dict of str to History
@@ -56,6 +58,7 @@ class Run:
     params: dict[str, Any]
     noisy: Rows
     clean: Rows
+    unlabelled: Rows
     classes: NDArray
     seed: int
     sources: SourceLabels | None  # labels of all rows of X by several sources

@@ -129,7 +129,7 @@ class HeldOut(NamedTuple):
         return self._replace(
             candidates=[of._replace(proba=of.proba[kept]) for of in self.candidates],
             noisy=self.noisy[kept],
-            n_noisy=int(kept.sum()),
+            n_noisy=self.n_noisy - int((~kept).sum()),
             rows=self.rows[kept],
             groups=of_samples(self.groups, kept, slice(None)),
             weights=of_samples(self.weights, kept, slice(None)),
@@ -139,8 +139,8 @@ class HeldOut(NamedTuple):
     def label_weights(self) -> NDArray[np.float64]:
         """Weight of each given label with which verified samples represent all, of shape (c,)."""
         of_pairs = self.pairs.sum(axis=0)
-        labelled = self.noisy[self.noisy >= 0]
-        of_noisy = np.bincount(labelled, minlength=len(self.pairs)) * (self.n_noisy / len(self.noisy))
+        of = self.labelled()
+        of_noisy = np.bincount(of.noisy, minlength=len(self.pairs)) * (of.n_noisy / len(of.noisy))
         return weights_of_labels(of_pairs, of_noisy + of_pairs)
 
     def is_chosen_by_suspicion(self) -> bool:

@@ -177,6 +177,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         held_out, of_alone = cross_fit(run, loss, cv=self.cv, n_jobs=self.n_jobs, alone=alone)
         fit = self._fit_noise_model(run, held_out, start)
         model = self.noise_model_
+        held_out = held_out.labelled()
         counts = np.maximum(model.transition_counts_ - held_out.scaled_pairs, 0)  # without the verified samples
         T = normalise_rows(counts + _SMALLEST_COUNT * model.transition_matrix_)
         chosen = select_epochs(held_out, model.best_candidate_, T)
@@ -199,6 +200,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     def _posterior(self, run: Run, fit: NoiseFit, of_alone: NDArray | None, clean: Rows) -> NDArray[np.float64]:
         """P(true | x, label) of the noisy samples, from features, label and a network of the clean samples."""
         of_noisy, of_clean = self.noise_model_._views(fit, self.transition_matrix_)
+        of_noisy = of_noisy.first(len(run.noisy))  # without unlabelled samples
         proba = None if of_alone is None else predict_from_clean(run, "clean", clean, run.noisy)
         if of_alone is not None and proba is not None:
             of_noisy = of_noisy._replace(clean=shift_class_prior(proba, -fit.offset))

@@ -112,6 +112,25 @@ def test_networks_leave_them_out(cls):
     np.testing.assert_array_equal(*found)
 
 
+def test_em_predicts_them_out_of_fold_and_counts_them():
+    X, y, table = samples()
+    known = (table.label.notna() | table.verified.notna()).to_numpy()
+    clf = EMTransitionClassifier("linear", max_epochs=8, random_state=0).fit(X, table)
+    proba = clf.oof_proba_
+    assert proba.shape == (len(X), 2)
+    assert (proba.argmax(axis=1) == y)[~known].mean() > 0.8
+    model = clf.noise_model_
+    assert len(model.posterior()) == len(X)
+    share = model.class_shares().loc[1]
+    assert share.lower < y.mean() < share.upper
+    one = EMTransitionClassifier("linear", max_epochs=8, random_state=0).fit(X[known], table[known])
+    np.testing.assert_array_equal(model.transition_matrix_, one.transition_matrix_)
+    labelled = one.noise_model_.class_shares().loc[1]
+    assert labelled.share != share.share
+    rest = model.suggest_rows(len(X) - int(table.verified.notna().sum()))
+    assert set(rest.position) == set(np.flatnonzero(table.verified.isna()))
+
+
 # ---------------------------------------------------------------------------- no features
 @pytest.mark.parametrize("names", [None, ["bad", "good"]])
 def test_labels_without_features(names):
