@@ -17,7 +17,14 @@ from torch import nn
 from torch.utils.data import Dataset, TensorDataset
 from training import StopAfter, assert_same, refused
 
-from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, FineTuningClassifier, TrustedKFold, load
+from noisytransition import (
+    CrossEntropyClassifier,
+    EMTransitionClassifier,
+    FineTuningClassifier,
+    GLCClassifier,
+    TrustedKFold,
+    load,
+)
 from noisytransition.labels._draw import weights_by_given_label, weights_of_labels
 from noisytransition.losses import ForwardLoss
 from noisytransition.meta_gradient import look_ahead
@@ -96,7 +103,6 @@ IDS, MASK, Y, NOISY, VERIFIED = data()
 PARTS, PACKED = {"ids": IDS, "mask": MASK}, np.hstack([IDS, MASK])
 
 IN_MEMORY = {
-    "dict": PARTS,
     "other order": {"mask": MASK, "ids": IDS},
     "tensors": {"ids": torch.tensor(IDS), "mask": torch.tensor(MASK)},
     "lists": {"ids": IDS.tolist(), "mask": MASK.tolist()},
@@ -158,7 +164,7 @@ def test_clean_rows_beside_them(cls):
     assert_same_proba(clf, packed)
 
 
-@pytest.mark.parametrize("cls", [METHODS["GLC"], METHODS["EM"], METHODS["meta-transition"]])
+@pytest.mark.parametrize("cls", [GLCClassifier, EMTransitionClassifier, METHODS["meta-transition"]])
 def test_clean_rows_in_memory_beside_a_dataset(cls):
     given = [{"X": DATASETS["dicts"], "meta": (rows(PARTS, slice(40)), Y[:40])}]
     given += [{"X": PARTS, "meta": Samples(lambda ids, mask, y: ({"ids": ids, "mask": mask}, y), Y[:40])}]
@@ -166,26 +172,19 @@ def test_clean_rows_in_memory_beside_a_dataset(cls):
     np.testing.assert_array_equal(*proba)
 
 
-@pytest.mark.parametrize("form", IN_MEMORY)
-def test_forms_in_memory(form):
-    X = IN_MEMORY[form]
-    clf, packed = fit(EMTransitionClassifier, X=X), packed_fit(EMTransitionClassifier)
-    assert_same_proba(clf, packed, X)
-
-
-@pytest.mark.parametrize("form", DATASETS)
-def test_datasets(form):
-    X = DATASETS[form]
-    assert_same_proba(fit(EMTransitionClassifier, X=X), packed_fit(EMTransitionClassifier), X)
+@pytest.mark.parametrize("form", IN_MEMORY | DATASETS)
+def test_forms(form):
+    X = (IN_MEMORY | DATASETS)[form]
+    assert_same_proba(fit(GLCClassifier, X=X), packed_fit(GLCClassifier), X)
 
 
 @pytest.mark.parametrize("form", LABELLED)
 def test_datasets_with_labels(form):
-    X = LABELLED[form]
-    clf, packed = fit(EMTransitionClassifier, X=X, y=None), packed_fit(EMTransitionClassifier)
+    X, packed = LABELLED[form], packed_fit(GLCClassifier)
+    clf = fit(GLCClassifier, X=X, y=None)
     assert_same_proba(clf, packed, X)
     assert clf.score(X) == packed.score(PACKED, NOISY)
-    assert_same_proba(fit(EMTransitionClassifier, X=X), packed, X)
+    assert_same_proba(fit(GLCClassifier, X=X), packed, X)
 
 
 @pytest.mark.parametrize("name", ["EM", "meta-transition", "cross-entropy"])
@@ -263,23 +262,22 @@ TABLE = pd.DataFrame({"label": NOISY, "verified": VERIFIED})
 FORMS = {"SliceDict": SliceDict(**PARTS)} | DATASETS
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_cross_validation(form):
-    given = [(small(FineTuningClassifier, module=m), X) for m, X in ((Bag, FORMS[form]), (Packed, PACKED))]
-    folds = {"cv": TrustedKFold(2), "error_score": "raise"}
-    np.testing.assert_array_equal(*(cross_val_score(clf, X, TABLE, **folds) for clf, X in given))
-    given = [(small(CrossEntropyClassifier, module=m), X) for m, X in ((Bag, FORMS[form]), (Packed, PACKED))]
-    proba = (cross_val_predict(clf, X, NOISY, cv=2, method="predict_proba") for clf, X in given)
-    np.testing.assert_array_equal(*proba)
+@functools.cache
+def searched(module, form):
+    """Scores of a search and predictions of other folds."""
+    X = PACKED if form is None else FORMS[form]
+    search = GridSearchCV(
+        small(FineTuningClassifier, module=module), {"lr": [0.1, 0.01]}, cv=TrustedKFold(2), error_score="raise"
+    )
+    clf = small(CrossEntropyClassifier, module=module)
+    proba = cross_val_predict(clf, X, NOISY, cv=2, method="predict_proba")
+    return search.fit(X, TABLE).cv_results_["mean_test_score"], proba
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_searches(form):
-    grid, folds = {"lr": [0.1, 0.01]}, {"cv": TrustedKFold(2), "error_score": "raise"}
-    given = [(small(FineTuningClassifier, module=m), X) for m, X in ((Bag, FORMS[form]), (Packed, PACKED))]
-    searches = [GridSearchCV(clf, grid, **folds).fit(X, TABLE) for clf, X in given]
-    scores = (search.cv_results_["mean_test_score"] for search in searches)
-    np.testing.assert_array_equal(*scores)
+def test_cross_validation_and_searches(form):
+    for found, expected in zip(searched(Bag, form), searched(Packed, None), strict=True):
+        np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("form", ["dict and label", "tuple and label"])
@@ -291,7 +289,7 @@ def test_searches_take_the_labels_of_samples(form):
 
 
 # ---------------------------------------------------------------------------- what a fitted classifier does
-@every
+@some
 def test_saved_and_resumed(cls, tmp_path):
     clf = fit(cls)
     clf.save(tmp_path / "clf")
