@@ -20,10 +20,11 @@ def clouds(c=3, n=600):
     return X, y, noisy, np.arange(n) % 6 == 0, cross_val_predict(LogisticRegression(), X, noisy, method="predict_proba")
 
 
-@pytest.mark.parametrize("order", [[1, 0, 2], [1, 2, 0], [0, 2, 1]])
-@pytest.mark.parametrize(
-    "clf", [EMTransitionClassifier("linear", random_state=0), TransitionClassifierCV(LogisticRegression())]
-)
+EM = EMTransitionClassifier("linear", max_epochs=5, cv=2, random_state=0)
+CV = TransitionClassifierCV(LogisticRegression())
+
+
+@pytest.mark.parametrize(("clf", "order"), [(EM, [1, 2, 0]), (CV, [1, 0, 2]), (CV, [1, 2, 0]), (CV, [0, 2, 1])])
 def test_other_codes_of_verified_labels(clf, order):
     X, y, noisy, is_verified, _ = clouds()
     verified = np.where(is_verified, np.array(order)[y], -1)
