@@ -21,7 +21,9 @@ pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked"),
     pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork"),
 ]
-JOBS = {name: {} for name in METHODS} | {"EM, 2 processes": {"n_jobs": 2}}
+# each kind of state: one training, weights of rows, trainings after each other, networks of weights and of T, folds
+NAMES = ("GCE", "T-Revision", "MW-Net", "meta-transition", "EM")
+JOBS = {name: {} for name in NAMES} | {"EM, 2 processes": {"n_jobs": 2}}
 # trials of each job; a thousand take an hour
 N_TRIALS = 2
 # a trial that has not ended by then hangs
