@@ -143,12 +143,12 @@ def unseen_module():
 
 @pytest.mark.slow
 def test_the_defaults_hold_on_a_module_and_inputs_of_any_scale():
-    """The mean of three draws is at most a point below the better of cross-entropy and GLC; inputs are 0 to 16."""
+    """The mean of two draws is at most a point below the better of cross-entropy and GLC; inputs are 0 to 16."""
     X, y = load_digits(return_X_y=True)
     X, scores = np.float32(X), {}
-    for draw, T in enumerate([pair_noise(10, 0.4), digits_noise(0.4), pair_noise(10, 0.4)]):
+    for draw, T in enumerate([pair_noise(10, 0.4), digits_noise(0.4)]):
         rows = np.random.default_rng(draw).permutation(len(y))
-        clean, noisy, test = rows[:100], rows[100:600], rows[600:]
+        clean, noisy, test = rows[:100], rows[100:450], rows[450:]
         y_noisy = flip_labels(y[noisy], T, random_state=draw)
         for cls in (CrossEntropyClassifier, GLCClassifier, MetaTransitionClassifier):
             clf = cls(unseen_module(), random_state=draw).fit(X[noisy], y_noisy, meta=(X[clean], y[clean]))
