@@ -70,13 +70,13 @@ def test_suggested_samples_are_drawn_as_often_as_their_probability_says(model, t
     n, left, rng = 150, 1900, np.random.default_rng(1)
     expected = inclusion_probabilities(draw_sizes(model, target), n)
     drawn = np.zeros(left)
-    for _ in range(300):
+    for _ in range(150):
         rows = model.suggest_rows(n, target, random_state=rng)
         assert rows.position.min() >= 100  # the first hundred are verified
         assert rows.position.is_unique
         np.testing.assert_allclose(rows.probability, expected[rows.position - 100] * left / n)
         drawn[rows.position - 100] += 1
-    errors = (drawn / 300 - expected) / np.sqrt(expected * (1 - expected) / 300)
+    errors = (drawn / 150 - expected) / np.sqrt(expected * (1 - expected) / 150)
     assert np.abs(errors).max() < 5
     assert errors.std() < 1.15
     assert expected.min() * left / n > 0.45  # half of the draw is at random
@@ -180,7 +180,7 @@ def test_a_width_that_all_samples_do_not_give_is_said(model):
 @pytest.mark.parametrize("target", ["shares", "accuracy"])
 def test_planned_samples_give_the_width(target):
     widths = []
-    for seed in range(3):
+    for seed in range(2):
         proba, y, noisy = samples(seed)
         rows = np.random.default_rng(seed).choice(len(y), 100, replace=False)
         now = fitted(proba, y, noisy, rows)
