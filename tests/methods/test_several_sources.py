@@ -10,7 +10,7 @@ from estimators import small
 from sklearn.base import clone
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
+from sklearn.model_selection import cross_val_score, cross_validate
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -50,7 +50,7 @@ def majority(table):
 def clf(request):
     if request.param == "CV":
         return TransitionClassifierCV(GaussianNB(), random_state=0)
-    return small(EMTransitionClassifier, module="linear", max_epochs=10)
+    return small(EMTransitionClassifier, module="linear", max_epochs=6)
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ def test_it_finds_who_labels_well_and_labels_rows_better_than_the_majority(fitte
 
 def test_no_worse_than_the_majority_on_new_rows(clf):
     gains = []
-    for seed in range(3):
+    for seed in range(2):
         X, table, _, X_test, y_test = people(seed=seed)
         several, one = (clone(clf).fit(X, labels) for labels in (table, majority(table)))
         gains.append(several.score(X_test, y_test) - one.score(X_test, y_test))
@@ -172,15 +172,6 @@ def test_folds_scores_and_pipelines(clf, data):
     assert min(scores["test_own"].min(), scores["test_balanced"].min()) > 0.7
     pipe = make_pipeline(StandardScaler(), clone(clf)).fit(X, table)
     assert pipe.score(X_test, y_test) > 0.8
-
-
-def test_searches(data):
-    X, table, _, X_test, y_test = data
-    search = GridSearchCV(
-        TransitionClassifierCV(LogisticRegression(), random_state=0), {"estimator__C": [1e-4, 1.0]}, cv=TrustedKFold(2)
-    ).fit(X, table)
-    assert search.best_params_ == {"estimator__C": 1.0}
-    assert search.score(X_test, y_test) > 0.8
 
 
 def test_sources_are_routed_and_cut():

@@ -1,5 +1,6 @@
 """A classifier for noisy labels around any classifier of scikit-learn."""
 
+import functools
 import pickle
 import warnings
 
@@ -48,6 +49,12 @@ def fitted(estimator, data=None, **params):
     X, y, y_noisy, verified, *_ = clouds() if data is None else data
     clf = TransitionClassifierCV(estimator, random_state=0, **params)
     return clf.fit(X, y_noisy, y_verified=only(y, verified))
+
+
+@functools.cache
+def of_clouds(estimator=GaussianNB):
+    """A fit, which tests must not change."""
+    return fitted(estimator())
 
 
 def texts(n=600, seed=0):
@@ -116,7 +123,7 @@ def test_data_frames_with_missing_values_and_categories_reach_the_estimator():
 
 def test_sparse_rows_and_rows_beside_are_those_of_a_dense_table():
     X, y, y_noisy, verified, X_test, _ = clouds()
-    expected = fitted(LogisticRegression()).predict_proba(X_test)
+    expected = of_clouds(LogisticRegression).predict_proba(X_test)
     for kind in sparse.csr_array, sparse.csc_matrix, sparse.coo_array, pd.DataFrame:
         clf = TransitionClassifierCV(LogisticRegression(), random_state=0)
         clf.fit(
@@ -175,7 +182,7 @@ def test_what_clones_are_trained_on():
 
 def test_the_result_pools_the_calibrated_estimator_and_the_one_of_verified_samples():
     *_, X_test, _ = clouds()
-    clf = fitted(GaussianNB())
+    clf = of_clouds()
     features = clf.calibration_(clf.estimator_.predict_proba(X_test))
     weights = clf.prediction_weights_
     product = features ** weights["features"] * clf.clean_estimator_.predict_proba(X_test) ** weights["clean"]
@@ -204,7 +211,7 @@ def test_verified_samples_alone_if_noisy_labels_say_nothing():
 
 def test_T_is_that_of_out_of_fold_probabilities_of_the_noisy_labels():
     X, y, y_noisy, verified, *_ = clouds()
-    clf = fitted(GaussianNB())
+    clf = of_clouds()
     assert isinstance(clf.noise_model_, LabelNoiseModel)
     np.testing.assert_array_equal(clf.transition_matrix_, clf.noise_model_.transition_matrix_)
     assert (np.abs(clf.transition_matrix_ - T) < 4 * clf.transition_std_ + 0.02).all()
@@ -244,7 +251,7 @@ def test_scikit_learn(estimator, check):
 
 def test_labels_of_any_kind():
     X, y, y_noisy, verified, X_test, _ = clouds()
-    numbers = fitted(GaussianNB())
+    numbers = of_clouds()
     for names in (
         np.array(["ant", "bee", "cat"]),
         np.array(["ant", "bee", "cat"], dtype=object),
@@ -258,10 +265,10 @@ def test_labels_of_any_kind():
 
 def test_copies_and_parallel_folds_are_the_same():
     X_test = clouds()[4]
-    clf = fitted(LogisticRegression())
+    clf = of_clouds()
     expected = clf.predict_proba(X_test)
     with joblib.parallel_config("multiprocessing"):  # a fork starts at once
-        parallel = fitted(LogisticRegression(), n_jobs=2)
+        parallel = fitted(GaussianNB(), n_jobs=2)
     for other in pickle.loads(pickle.dumps(clf)), parallel, fitted(clone(clf).estimator):
         np.testing.assert_array_equal(other.predict_proba(X_test), expected)
 
@@ -286,7 +293,7 @@ def test_a_table_of_given_and_verified_labels():
     X, y, y_noisy, verified, X_test, _ = clouds()
     labels = pd.DataFrame({"verified": only(y, verified), "given": y_noisy})
     clf = TransitionClassifierCV(GaussianNB(), random_state=0)
-    expected = fitted(GaussianNB()).predict_proba(X_test)
+    expected = of_clouds().predict_proba(X_test)
     np.testing.assert_array_equal(clf.fit(X, labels).predict_proba(X_test), expected)
     assert clf.score(X, labels) == clf.score(X[verified], y[verified])
     without = clone(clf).fit(X, labels.assign(given=labels["given"].where(~verified)))
