@@ -34,6 +34,12 @@ def fit(X, y, meta, _, **params):
     return EMTransitionClassifier(**FAST | params).fit(X, y, meta=meta)
 
 
+@cache
+def fitted():
+    """A fit, which tests must not change."""
+    return fit(*problem())
+
+
 # ---------------------------------------------------------------------------- the weights
 def test_worthless_labels_do_no_harm():
     X, _, meta, true = rows = problem(1000, 60, worthless=True)
@@ -62,7 +68,7 @@ def test_a_labeller_that_repeats_the_features_has_a_lower_weight():
 
 
 def test_without_labels_of_clean_samples_the_label_has_the_weight_1():
-    assert fit(*problem()).posterior_weights_["label"] == pytest.approx(1)
+    assert fitted().posterior_weights_["label"] == pytest.approx(1)
 
 
 def test_held_out_clean_samples_are_not_trained_on():
@@ -118,7 +124,7 @@ def test_an_interrupted_fit_goes_on_to_the_same_bits(before_the_end, tmp_path):
 
 
 def test_weights_are_saved(tmp_path):
-    clf = fit(*problem())
+    clf = fitted()
     clf.save(tmp_path / "clf")
     again = load(tmp_path / "clf")
     assert again.posterior_weights_ == clf.posterior_weights_
