@@ -726,8 +726,7 @@ def test_memorised_labels_are_noticed(classifier, in_sample):
     assert "memorised" in with_classifier(classifier, "digits", 0.4, 0, in_sample).diagnostics_
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("table", ["digits", "cancer"])
+@pytest.mark.parametrize(("table", "seed"), [("digits", 0), ("cancer", 1), ("digits", 2)])
 def test_labels_that_were_not_memorised_give_no_alarm(table, seed):
     """Each classifier meets each rate of noise with one of the seeds."""
     for i, (name, classifier) in enumerate(HONEST.items()):

@@ -1,5 +1,6 @@
 """Class shares and accuracies with intervals: slow references, properties, coverage, inputs without information."""
 
+import functools
 import warnings
 
 import numpy as np
@@ -18,6 +19,7 @@ from noisytransition.transition import pair_noise
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 
+@functools.cache
 def table(n=1200, seed=0, shares=(0.5, 0.35, 0.15)):
     """True and noisy labels of three classes, and out-of-fold probabilities."""
     X, y = make_classification(n, n_features=6, n_informative=5, n_redundant=0, n_classes=3, weights=list(shares),
