@@ -54,9 +54,15 @@ def guessed_labels(n=3000, n_clean=150, power=0.4):
     return count_transition_matrix(y, noisy, 3), (X, y, noisy, n_clean)
 
 
-def test_noise_that_differs_between_rows_is_found():
+def test_noise_that_differs_between_rows_is_found_and_saved(tmp_path):
     clf = fit(table(by_column=True, seed=2))
     assert "not_one_T" in clf.diagnostics_
+    low, high = clf.transition_interval()
+    assert ((low <= clf.transition_matrix_) & (high >= clf.transition_matrix_)).all()
+    clf.save(tmp_path / "clf")
+    again = load(tmp_path / "clf")
+    np.testing.assert_array_equal(again.transition_interval(), clf.transition_interval())
+    assert again.diagnostics_ == clf.diagnostics_
 
 
 def test_labels_that_depend_on_the_look_of_the_row_are_found():
@@ -76,11 +82,10 @@ def test_labels_that_depend_on_the_look_of_the_row_are_found():
     assert fit(rows, pairs=True).noise_model_.instance_dependence_ == 0
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_one_T_gives_no_warning(seed):
+def test_one_T_gives_no_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        clf = fit(table(seed=seed))
+        clf = fit(table())
     assert clf.diagnostics_ == {}
     assert transition_error(pair_noise(3, 0.3), clf.transition_matrix_) < 0.15
 
@@ -144,7 +149,9 @@ def test_reasons_of_fits_whose_error_bars_hold_as_often_are_not_warned_of():
         warnings.simplefilter("error", UserWarning)
         clf = fit(table(30, 6, seed=2))
     assert set(clf.diagnostics_) <= {"not_one_T", "not_separated", "under_trained"}
-    assert clf.diagnostics_
+    low, high = clf.transition_interval(0.9)  # labels that leave T open
+    wide = np.flatnonzero(np.diag(high - low) > 0.5)
+    assert str(wide.tolist()) in clf.diagnostics_["not_separated"]
 
 
 def test_a_missing_class_is_named():
@@ -161,20 +168,3 @@ def test_a_network_that_is_trained_too_little_is_found():
     new = fit(table(), lr=1e-4, transition_init=clf.transition_init_)  # there is no warm-up to go on from
     assert clf.histories_["em"][0, "train_loss"] < new.histories_["em"][0, "train_loss"] - 0.005
     assert "under_trained" not in fit(table(300, 30), lr=1e-4, max_epochs=1).diagnostics_  # nothing to compare with
-
-
-def test_labels_that_leave_T_open_are_found():
-    clf = fit(table(30, 6, seed=2))
-    low, high = clf.transition_interval(0.9)
-    wide = np.flatnonzero(np.diag(high - low) > 0.5)
-    assert str(wide.tolist()) in clf.diagnostics_["not_separated"]
-
-
-def test_saving_keeps_error_bars_and_diagnoses(tmp_path):
-    clf = fit(table(by_column=True))
-    low, high = clf.transition_interval()
-    assert ((low <= clf.transition_matrix_) & (high >= clf.transition_matrix_)).all()
-    clf.save(tmp_path / "clf")
-    again = load(tmp_path / "clf")
-    np.testing.assert_array_equal(again.transition_interval(), clf.transition_interval())
-    assert again.diagnostics_ == clf.diagnostics_
