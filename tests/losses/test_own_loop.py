@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from strategies import floats, transition_matrices
@@ -77,6 +77,7 @@ def value_and_gradient(loss, z, y, is_clean):
 
 @LOSSES
 @given(sequences())
+@settings(max_examples=25)
 def test_value_and_gradient_are_those_of_the_labels_one_by_one(loss_of, problem):
     z, y, is_clean, T = problem
     found = value_and_gradient(loss_of(T), z, y, is_clean)
@@ -90,6 +91,7 @@ def test_value_and_gradient_are_those_of_the_labels_one_by_one(loss_of, problem)
 
 @LOSSES
 @given(sequences())
+@settings(max_examples=25)
 def test_sequences_have_the_loss_of_their_labels_in_one_row(loss_of, problem):
     z, y, is_clean, T = problem
     value, gradient = value_and_gradient(loss_of(T), z, y, is_clean)
@@ -100,6 +102,7 @@ def test_sequences_have_the_loss_of_their_labels_in_one_row(loss_of, problem):
 
 @LOSSES
 @given(sequences())
+@settings(max_examples=25)
 def test_ignored_labels_change_nothing(loss_of, problem):
     z, y, is_clean, T = problem
     kept = y != -100
