@@ -19,15 +19,13 @@ NAMES = np.array(["ant", "bee", "cat"])
 
 
 @pytest.fixture(scope="module")
-def em(blobs):
-    X, y, X_meta, y_meta, *_ = blobs
-    return small(EMTransitionClassifier).fit(X, y, meta=(X_meta, y_meta))
+def em(plain):
+    return plain(EMTransitionClassifier)
 
 
 @pytest.fixture(scope="module")
-def glc(blobs):
-    X, y, X_meta, y_meta, *_ = blobs
-    return small(GLCClassifier).fit(X, y, meta=(X_meta, y_meta))
+def glc(plain):
+    return plain(GLCClassifier)
 
 
 @pytest.fixture(scope="module")
@@ -38,9 +36,9 @@ def named(blobs):
 
 
 @pytest.mark.parametrize("cls", WITH_TRANSITION)
-def test_every_classifier_with_T_has_it(cls, blobs):
-    X, y, X_meta, y_meta, X_test, y_test, T = blobs
-    clf = small(cls).fit(X, y, meta=(X_meta, y_meta))
+def test_every_classifier_with_T_has_it(cls, blobs, plain):
+    X, y, _, _, X_test, y_test, T = blobs
+    clf = plain(cls)
     noisy = flip_labels(y_test, T, random_state=1)
     facts = clf.noise_report(X, y, X_test, y_test, noisy).facts
     issues = clf.find_label_issues(X, y)

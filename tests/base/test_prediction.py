@@ -16,9 +16,15 @@ every = pytest.mark.parametrize("cls", CLASSIFIERS)
 
 
 @every
-def test_logarithms_of_the_probabilities(cls, blobs):
-    clf = fit(cls, blobs)
-    np.testing.assert_allclose(clf.predict_log_proba(blobs[4]), np.log(clf.predict_proba(blobs[4])), rtol=1e-3)
+def test_logarithms_of_the_probabilities_and_the_last_network_s_logits(cls, blobs, plain):
+    clf = plain(cls)
+    proba = clf.predict_proba(blobs[4])
+    np.testing.assert_allclose(clf.predict_log_proba(blobs[4]), np.log(proba), rtol=1e-3)
+    assert clf.module_ is clf.net_.module_
+    with torch.no_grad():
+        logits = clf.module_.eval()(torch.from_numpy(blobs[4]).float())
+    np.testing.assert_allclose(proba, logits.softmax(1), rtol=1e-4, atol=1e-6)
+    assert not hasattr(cls(), "module_")
 
 
 def test_logarithms_are_finite_where_probabilities_are_not_apart_from_0(blobs):
@@ -68,17 +74,6 @@ def test_batches_are_joined_without_their_graph_and_in_order(blobs):
 def test_there_is_no_prediction_before_fit(cls, blobs):
     with pytest.raises(NotFittedError):
         cls().predict_log_proba(blobs[0])
-
-
-# ---------------------------------------------------------------------------- the network, by skorch's names
-@every
-def test_the_network_is_the_last_one_s_and_gives_logits(cls, blobs):
-    clf = fit(cls, blobs)
-    assert clf.module_ is clf.net_.module_
-    with torch.no_grad():
-        proba = clf.module_.eval()(torch.from_numpy(blobs[4]).float()).softmax(1)
-    np.testing.assert_allclose(clf.predict_proba(blobs[4]), proba, rtol=1e-4, atol=1e-6)
-    assert not hasattr(cls(), "module_")
 
 
 # ---------------------------------------------------------------------------- devices that are not there
