@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from estimators import CLASSIFIERS, NEED_CLEAN_DATA, small
+from estimators import NEED_CLEAN_DATA, small
 from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.datasets import load_wine
@@ -33,8 +33,7 @@ from noisytransition import (
 )
 from noisytransition.data._read import read_rows
 from noisytransition.labels._read import SeparateLabels, labels_of_fit
-
-every = pytest.mark.parametrize("cls", CLASSIFIERS)
+from noisytransition.methods import METHODS
 
 
 def told(clf, *args, **kwargs):
@@ -57,8 +56,9 @@ def test_objects_are_labels_of_the_type_that_all_have(kind, wrap):
     assert clf.classes_.dtype == np.array(values).dtype
 
 
-@pytest.mark.parametrize("mark", [np.nan, None, -1])
-@pytest.mark.parametrize("cls", CLASSIFIERS)
+@pytest.mark.parametrize(
+    ("cls", "mark"), [*((cls, np.nan) for cls in METHODS.values()), (GLCClassifier, None), (GLCClassifier, -1)]
+)
 def test_rows_without_a_label_are_counted(cls, mark, blobs):
     X, y, X_meta, y_meta, *_ = blobs
     y = np.array(y, dtype={None: object, -1: int}.get(mark, float))

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from estimators import CLASSIFIERS, small
+from estimators import small
 from scipy.sparse import csr_matrix
 from sklearn.ensemble import AdaBoostClassifier
 from sklearn.model_selection import cross_val_score
@@ -14,15 +14,12 @@ from skorch.dataset import ValidSplit
 from torch.utils.data import TensorDataset
 from training import assert_same, refused
 
-from noisytransition import (
-    CrossEntropyClassifier,
-    EMTransitionClassifier,
-    GLCClassifier,
-)
+from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, GLCClassifier
+from noisytransition.methods import METHODS
 
 WEIGHTS = np.random.default_rng(0).choice([0.0, 0.5, 1.0, 4.0], size=300)
 KEPT = WEIGHTS > 0
-every = pytest.mark.parametrize("cls", CLASSIFIERS)
+every = pytest.mark.parametrize("cls", METHODS.values())
 
 
 def weighted(cls, blobs, weights=WEIGHTS, **params):
@@ -46,9 +43,14 @@ def test_a_factor_changes_nothing_and_rows_without_weight_are_left_out(cls, blob
 
 
 @pytest.mark.parametrize(
-    "form", [pd.DataFrame, csr_matrix, np.ndarray.tolist, lambda X: TensorDataset(torch.tensor(X))]
+    ("form", "weights"),
+    [
+        (pd.DataFrame, pd.Series),
+        (csr_matrix, list),
+        (np.ndarray.tolist, list),
+        (lambda X: TensorDataset(torch.tensor(X)), pd.Series),
+    ],
 )
-@pytest.mark.parametrize("weights", [list, pd.Series])
 def test_forms(form, weights, blobs):
     X, y, *_ = blobs
     clf = small(CrossEntropyClassifier).fit(form(X), y, sample_weight=weights(WEIGHTS))
