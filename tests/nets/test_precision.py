@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
-from estimators import CLASSIFIERS, small
+from estimators import small
 from skorch.callbacks import Callback
 from torch import nn
 from training import StopAfter, assert_same, fit, fit_noisy
@@ -20,10 +20,10 @@ from noisytransition import (
 from noisytransition.losses import ForwardLoss
 from noisytransition.meta_gradient import look_ahead
 from noisytransition.meta_gradient._methods import METHODS
+from noisytransition.methods import METHODS as METHODS_OF_LIBRARY
 from noisytransition.transition import pair_noise, symmetric_noise
 from noisytransition.updates import _meta_gradient
 
-every = pytest.mark.parametrize("cls", CLASSIFIERS)
 half = pytest.mark.parametrize(("precision", "dtype"), [("bf16", torch.bfloat16), ("fp16", torch.float16)])
 
 
@@ -39,7 +39,7 @@ class Noting(nn.Linear):
 
 
 # ---------------------------------------------------------------------------- fits
-@every
+@pytest.mark.parametrize("cls", METHODS_OF_LIBRARY.values())
 def test_every_method_trains_and_predicts_in_it(cls, blobs):
     module = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), Noting(16, 3))
     plain = fit(cls, blobs, module=module).predict_proba(blobs[4])
