@@ -60,7 +60,7 @@ def load_cifar10(root: str | PathLike, *, download: bool = False, **params: Any)
     download : bool, default=False
         Whether torchvision may download the data to `root`.
     **params
-        `noise`, `n_meta`, `n_noisy`, `balanced` and `random_state` of `make_noisy_data`. The literature uses
+        `noise`, `n_clean`, `n_noisy`, `balanced` and `random_state` of `make_noisy_data`. The literature uses
         `symmetric_noise` and `cifar10_noise`; `load_cifar10n` loads human labels.
 
     Returns
@@ -73,7 +73,7 @@ def load_cifar10(root: str | PathLike, *, download: bool = False, **params: Any)
     >>> from cifar import load_cifar10
     >>> from noisytransition.transition import cifar10_noise
     >>> data = load_cifar10("data", noise=cifar10_noise(0.4), random_state=0)  # doctest: +SKIP
-    >>> data.X.shape, data.X_meta.shape, data.X_test.shape  # doctest: +SKIP
+    >>> data.X.shape, data.X_clean.shape, data.X_test.shape  # doctest: +SKIP
     ((49000, 32, 32, 3), (1000, 32, 32, 3), (10000, 32, 32, 3))
     """
     return make_noisy_data(*_read("CIFAR10", root, download), classes=CIFAR10_CLASSES, **params)

@@ -23,10 +23,10 @@ def make():
     clf = EMTransitionClassifier(max_epochs=15, batch_size=64, random_state=0)
     clf.fit(X[rows], y_noisy[rows], y_verified=np.where(np.arange(len(rows)) < 1297, -1, y[rows]))
     return clf.noise_report(
-        X_meta=X[held_out],
-        y_meta=y[held_out],
-        y_meta_noisy=y_noisy[held_out],
-        display_rows=X[rows].reshape(-1, 8, 8),
+        X_clean=X[held_out],
+        y_clean=y[held_out],
+        y_clean_noisy=y_noisy[held_out],
+        display_samples=X[rows].reshape(-1, 8, 8),
         title="Noise report: handwritten digits",
     )
 

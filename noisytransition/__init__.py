@@ -24,7 +24,7 @@ __all__ = [
     "SModelClassifier",
     "TRevisionClassifier",
     "TransitionClassifierCV",
-    "TrustedKFold",
+    "VerifiedKFold",
     "anchor_transition_matrix",
     "class_conditional_test",
     "compare",

@@ -60,10 +60,10 @@ def audit(options: argparse.Namespace) -> None:
     clf = TransitionClassifierCV(estimator, random_state=options.seed).fit(X, labels.dropna(axis=1, how="all"))
     issues = with_text(clf.find_label_issues(), shown, "given", "suggested", "probability_correct")
     n = min(50, labels.verified.isna().sum())  # as many checks as in docs/no_verified_labels.rst
-    drawn = clf.noise_model_.suggest_rows(n, random_state=options.seed)
+    drawn = clf.noise_model_.suggest_samples(n, random_state=options.seed)
     to_verify = with_text(drawn, shown, "verified_probability").assign(verified=None)
     answer = summary(clf.noise_model_, labels, issues, to_verify)
-    report = clf.noise_report(display_rows=shown.squeeze(axis=1), title=f"Labels of {options.file.name}")
+    report = clf.noise_report(display_samples=shown.squeeze(axis=1), title=f"Labels of {options.file.name}")
     corrected = table.drop(columns=options.embeddings or [], errors="ignore").assign(corrected=clf.relabel())
     folder.mkdir(parents=True, exist_ok=True)
     report.save(folder / "report.html")
@@ -182,7 +182,7 @@ def summary(model: Any, labels: Any, issues: Any, to_verify: Any) -> list[str]:
     bounds = "{:.2f} [{:.2f}, {:.2f}]"
     if is_verified.any():
         shares = ", ".join(f"{name} {bounds.format(*row)}" for name, *row in model.class_shares().itertuples())
-        plan = str(model.plan("shares")).partition(" of suggest_rows")[0].rstrip(".") + "."
+        plan = str(model.plan_verification("shares")).partition(" of suggest_samples")[0].rstrip(".") + "."
     if (is_verified & has_label).any():
         correct = bounds.format(*model.accuracy_interval(of="labels"))
     return [

@@ -61,7 +61,7 @@ def compare(
     >>> X, y = load_iris(return_X_y=True)
     >>> def iris(seed):
     ...     split = X[::2], y[::2], X[1::2], y[1::2]
-    ...     return make_noisy_data(*split, noise=pair_noise(3, 0.3), n_meta=15, random_state=seed)
+    ...     return make_noisy_data(*split, noise=pair_noise(3, 0.3), n_clean=15, random_state=seed)
     >>> methods = {"cross-entropy": CrossEntropyClassifier(), "GLC": GLCClassifier()}
     >>> table = compare(iris, methods, seeds=range(2))
     >>> table.groupby("method", sort=False)["accuracy"].count()
@@ -99,7 +99,7 @@ def _fit(name: str, clf: NoisyLabelClassifier, data: ComparisonData, seed: int) 
     row: dict[str, Any] = {"method": name, "seed": seed}
     started = time.perf_counter()
     try:
-        clf.fit(data.X, data.y, meta=(data.X_meta, data.y_meta), y_meta_noisy=data.y_meta_noisy)
+        clf.fit(data.X, data.y, meta=(data.X_clean, data.y_clean), y_clean_noisy=data.y_clean_noisy)
         seconds = time.perf_counter() - started
         row["accuracy"] = float(clf.score(data.X_test, data.y_test))
     except Exception as error:  # do not lose the other fits
@@ -116,7 +116,7 @@ def _references(data: ComparisonData) -> Iterator[dict[str, Any]]:
     """Table rows of the identity and, if each class has samples, of the sampling limit."""
     if data.transition_matrix is None:
         return
-    classes = sorted(_labels(data.y) | _labels(data.y_meta))
+    classes = sorted(_labels(data.y) | _labels(data.y_clean))
     T = check_transition_matrix(in_class_order(data.transition_matrix, classes), len(classes))
     yield {"method": "identity", "transition_error": transition_error(T, np.eye(len(T)))}
     if data.y_true is not None:
@@ -131,7 +131,7 @@ def _checked_data(data: Any) -> ComparisonData:
     if data.X_test is None or data.y_test is None:
         raise ValueError("X_test or y_test is None. Pass test samples and their true labels.")
     check_consistent_length(data.X_test, data.y_test)
-    if unknown := _labels(data.y_test) - _labels(data.y) - _labels(data.y_meta):
+    if unknown := _labels(data.y_test) - _labels(data.y) - _labels(data.y_clean):
         raise ValueError(f"y_test has classes without training labels: {sorted(unknown, key=str)}. Drop them.")
     return data
 

@@ -20,12 +20,12 @@ from .transition import transition_error
 from .transition._checks import check_transition_matrix
 
 
-class TrustedKFold(BaseCrossValidator):
+class VerifiedKFold(BaseCrossValidator):
     """Stratified k-fold cross-validator of the verified samples.
 
     All other samples are in every training set and in no test set, so that scores are computed on held-out verified
     samples. Pass the verified labels in a data frame,
-    ``cross_val_score(clf, X, df[["label", "verified"]], cv=TrustedKFold(3))``, or as `y_verified` by metadata routing.
+    ``cross_val_score(clf, X, df[["label", "verified"]], cv=VerifiedKFold(3))``, or as `y_verified` by metadata routing.
     Samples of a group, given as `groups` or as a column "group" of the data frame, are all in the training set, or not.
     `StackingClassifier` and `cross_val_predict` predict all samples: use a shuffled `StratifiedKFold` for them.
 
@@ -42,9 +42,9 @@ class TrustedKFold(BaseCrossValidator):
     Examples
     --------
     >>> import numpy as np
-    >>> from noisytransition import TrustedKFold
+    >>> from noisytransition import VerifiedKFold
     >>> y, checked = np.array([0, 1, 0, 1, 0, 1]), [0, 1, 0, 0, None, None]
-    >>> for train, test in TrustedKFold(2).split(y[:, None], y, y_verified=checked):
+    >>> for train, test in VerifiedKFold(2).split(y[:, None], y, y_verified=checked):
     ...     print(train, test)
     [1 4 3 5] [0 2]
     [0 4 2 5] [1 3]
@@ -94,7 +94,7 @@ class TrustedKFold(BaseCrossValidator):
         columns = split_columns(y, y_verified, groups=groups)
         if columns.verified is None:
             raise ValueError(
-                f"TrustedKFold requires verified labels. Pass y as a data frame with a column {VERIFIED!r}, or pass "
+                f"VerifiedKFold requires verified labels. Pass y as a data frame with a column {VERIFIED!r}, or pass "
                 "y_verified after sklearn.set_config(enable_metadata_routing=True)."
             )
         labels = read_labels(columns, _num_samples(columns.verified))

@@ -70,7 +70,7 @@ def _labelled_blobs():
 
 @pytest.fixture(scope="session")
 def blobs():
-    """Three Gaussian classes with pair noise: X, y_noisy, X_meta, y_meta, X_test, y_test, T."""
+    """Three Gaussian classes with pair noise: X, y_noisy, X_clean, y_clean, X_test, y_test, T."""
     from noisytransition.transition import flip_labels, pair_noise
 
     X, y = _labelled_blobs()

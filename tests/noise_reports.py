@@ -24,7 +24,7 @@ class SomeClassifier:
         self.diagnostics_ = diagnostics or {}
         self.sources_ = self.shares_of_views_ = None
         self.transition_matrix_ = T = flips if T is None else T
-        self.class_counts_ = random_counts if counts is None else counts
+        self.noisy_class_counts_ = random_counts if counts is None else counts
         if bars is not None:
             self.transition_std_ = np.full_like(T, 0.05)
             self.bars = (np.maximum(T - 0.05, 0), np.minimum(T + 0.1, 1)) if isinstance(bars, str) else bars
@@ -55,10 +55,10 @@ def clean(T, n=80, seed=1):
     return Clean(proba, y, flip_labels(y, T, random_state=seed))
 
 
-def make(clf, *, rows=None, clean=None, max_rows=200, samples=None, index=None, title="Noise report"):
+def make(clf, *, rows=None, clean=None, max_samples=200, samples=None, index=None, title="Noise report"):
     """A report of a classifier."""
     rows = judged(clf.transition_matrix_) if rows is None else rows
-    listed = rows.issues()[:max_rows]
+    listed = rows.issues()[:max_samples]
     source = [f"text of row {i}" for i in range(len(rows.noisy))] if samples is None else samples
     names = pd.Series(range(len(source)), index=index)
     return NoiseReport(make_facts(clf, rows, clean, _shown(source, names, len(rows.noisy), listed, None), 0.9, title))

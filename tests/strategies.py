@@ -40,17 +40,17 @@ def permutations(c):
 
 
 @st.composite
-def rows_with_labels(draw, c=None, max_rows=30, least=0.0):
+def rows_with_labels(draw, c=None, max_samples=30, least=0.0):
     """Probabilities of some rows and a label for each."""
     c = draw(n_classes) if c is None else c
-    n = draw(st.integers(1, max_rows))
+    n = draw(st.integers(1, max_samples))
     return draw(row_stochastic(n, c, least)), draw(labels(n, c))
 
 
 @st.composite
-def probabilities(draw, min_rows=1, max_rows=30, classes=n_classes):
+def probabilities(draw, min_rows=1, max_samples=30, classes=n_classes):
     """Probabilities of some rows."""
-    return draw(row_stochastic(draw(st.integers(min_rows, max_rows)), draw(classes)))
+    return draw(row_stochastic(draw(st.integers(min_rows, max_samples)), draw(classes)))
 
 
 def rows_without_tiny(n, c):
@@ -70,10 +70,10 @@ def binary_fractions(n, c):
 
 
 @st.composite
-def noisy_rows(draw, c=None, max_rows=12, rows=row_stochastic):
+def noisy_rows(draw, c=None, max_samples=12, rows=row_stochastic):
     """Probabilities of some rows, a label for each, and a transition matrix, both made of `rows`."""
     c = draw(n_classes) if c is None else c
-    n = draw(st.integers(1, max_rows))
+    n = draw(st.integers(1, max_samples))
     return draw(rows(n, c)), draw(labels(n, c)), draw(rows(c, c))
 
 
@@ -83,8 +83,8 @@ def labels_of_every_class(n, c):
 
 
 @st.composite
-def batches(draw, c=4, max_rows=8, scale=8.0):
+def batches(draw, c=4, max_samples=8, scale=8.0):
     """Logits of some rows in double precision, and their labels, as tensors."""
-    n = draw(st.integers(1, max_rows))
+    n = draw(st.integers(1, max_samples))
     logits = draw(hnp.arrays(np.float64, (n, c), elements=floats(-scale, scale)))
     return torch.tensor(logits), torch.tensor(draw(labels(n, c)))

@@ -77,7 +77,7 @@ def test_the_corrected_file_is_the_file_with_one_more_column(audited, reviews, f
 
 def test_rows_to_verify_are_not_verified_and_have_probabilities(audited, reviews, fitted):
     rows = pd.read_csv(audited[0] / "reviews_audit" / "to_verify.csv")
-    drawn = fitted.noise_model_.suggest_rows(50, random_state=0)
+    drawn = fitted.noise_model_.suggest_samples(50, random_state=0)
     assert rows["row"].tolist() == drawn["position"].tolist()
     np.testing.assert_allclose(rows["verified_probability"], drawn["probability"])
     assert reviews["checked"][rows["row"]].isna().all()

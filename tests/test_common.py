@@ -94,15 +94,15 @@ def test_scikit_learn(estimator, check):
 @some
 def test_the_ways_to_give_clean_data_agree_to_the_bit(cls, blobs, plain):
     """test_verified_rows.py tests verified samples of X."""
-    X, y, X_meta, y_meta, *_ = blobs
-    both, labels = np.concatenate([X, X_meta]), np.concatenate([y, y_meta])
+    X, y, X_clean, y_clean, *_ = blobs
+    both, labels = np.concatenate([X, X_clean]), np.concatenate([y, y_clean])
     is_clean = np.arange(len(both)) >= len(X)
     verified, given = (
         np.where(is_clean, labels, -1),
         [None if clean else y for y, clean in zip(labels, is_clean, strict=True)],
     )
     by_pair = plain(cls)
-    assert_same(by_pair, small(cls).fit(X, y, X_meta=X_meta, y_meta=y_meta), X)
+    assert_same(by_pair, small(cls).fit(X, y, X_clean=X_clean, y_clean=y_clean), X)
     assert_same(by_pair, small(cls).fit(both, given, y_verified=verified), X)
 
 
@@ -121,21 +121,23 @@ def test_clean_rows_as_many_as_X_are_not_cut_in_a_search_as_a_pair(blobs):
     by_hand = small(GLCClassifier, lr=0.1).fit(X[:150], y[:150], meta=meta)
     assert search.cv_results_["split0_test_score"][0] == by_hand.score(X[150:], y[150:])
     with refused("150 labels"):
-        by_hand.fit(X, y, meta=meta, y_meta_noisy=y[:150])
+        by_hand.fit(X, y, meta=meta, y_clean_noisy=y[:150])
 
 
 @some
 def test_an_unscaled_clean_set_is_warned_of(cls, blobs):
-    X, y, X_meta, y_meta, *_ = blobs
+    X, y, X_clean, y_clean, *_ = blobs
     with pytest.warns(UserWarning, match="not scaled in the same way"):
-        small(cls).fit(X, y, meta=(X_meta + 100, y_meta))
+        small(cls).fit(X, y, meta=(X_clean + 100, y_clean))
 
 
 @some
 def test_clean_rows_that_are_in_X_are_warned_of(cls, blobs):
-    X, y, X_meta, y_meta, *_ = blobs
-    with pytest.warns(UserWarning, match=f"{len(X_meta)} of the .* also in X"):
-        small(cls).fit(np.concatenate([X, X_meta]), np.concatenate([y, y_meta]), meta=(X_meta.astype(float), y_meta))
+    X, y, X_clean, y_clean, *_ = blobs
+    with pytest.warns(UserWarning, match=f"{len(X_clean)} of the .* also in X"):
+        small(cls).fit(
+            np.concatenate([X, X_clean]), np.concatenate([y, y_clean]), meta=(X_clean.astype(float), y_clean)
+        )
     of_few_values = (np.abs(X) > 1).astype(float)  # rows are the same by chance
     with warnings.catch_warnings(record=True) as warned:
         small(cls).fit(of_few_values[10:], y[10:], meta=(of_few_values[:10], y[:10]))
@@ -155,8 +157,8 @@ def test_clean_rows_that_are_in_X_are_warned_of(cls, blobs):
     ),
 )
 def test_labels_of_any_kind(cls, blobs, plain, names):
-    X, y, X_meta, y_meta, *_ = blobs
-    named = small(cls).fit(X, names[y], meta=(X_meta, names[y_meta]))
+    X, y, X_clean, y_clean, *_ = blobs
+    named = small(cls).fit(X, names[y], meta=(X_clean, names[y_clean]))
     np.testing.assert_array_equal(named.classes_, names)
     assert_same(plain(cls), named, X)
     np.testing.assert_array_equal(named.predict(X), names[plain(cls).predict(X)])
@@ -164,8 +166,8 @@ def test_labels_of_any_kind(cls, blobs, plain, names):
 
 @some
 def test_bool_labels(cls, blobs):
-    X, y, X_meta, y_meta, *_ = blobs
-    clf, numbers = (small(cls).fit(X, kind(y > 0), meta=(X_meta, kind(y_meta > 0))) for kind in (np.asarray, np.intp))
+    X, y, X_clean, y_clean, *_ = blobs
+    clf, numbers = (small(cls).fit(X, kind(y > 0), meta=(X_clean, kind(y_clean > 0))) for kind in (np.asarray, np.intp))
     assert clf.predict(X).dtype == bool
     np.testing.assert_array_equal(clf.predict(X), numbers.predict(X).astype(bool))
     assert_same(clf, numbers, X)
@@ -173,8 +175,8 @@ def test_bool_labels(cls, blobs):
 
 @some
 def test_integers_that_became_floats_are_the_same_classes(cls, blobs, plain):
-    X, y, X_meta, y_meta, *_ = blobs
-    clf = small(cls).fit(X, y, meta=(X_meta, y_meta.astype(float)))
+    X, y, X_clean, y_clean, *_ = blobs
+    clf = small(cls).fit(X, y, meta=(X_clean, y_clean.astype(float)))
     assert clf.classes_.dtype == y.dtype
     np.testing.assert_array_equal(clf.classes_, [0, 1, 2])
     assert_same(clf, plain(cls), X)
@@ -182,38 +184,38 @@ def test_integers_that_became_floats_are_the_same_classes(cls, blobs, plain):
 
 @every
 def test_a_class_that_is_missing_from_the_noisy_or_from_the_clean_rows_is_a_class(cls, blobs):
-    X, y, X_meta, y_meta, *_ = blobs
+    X, y, X_clean, y_clean, *_ = blobs
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        for noisy, clean in ((y != 2, y_meta >= 0), (y >= 0, y_meta != 2)):
-            clf = small(cls).fit(X[noisy], y[noisy], meta=(X_meta[clean], y_meta[clean]))
+        for noisy, clean in ((y != 2, y_clean >= 0), (y >= 0, y_clean != 2)):
+            clf = small(cls).fit(X[noisy], y[noisy], meta=(X_clean[clean], y_clean[clean]))
             assert clf.classes_.tolist() == [0, 1, 2]
             assert clf.predict_proba(X).shape == (len(X), 3)
 
 
 @some
 def test_data_frames_are_checked_by_column(cls, blobs, plain):
-    X, y, X_meta, y_meta, *_ = blobs
+    X, y, X_clean, y_clean, *_ = blobs
     columns = ["a", "b", "c", "d"]
-    frame, meta = pd.DataFrame(X, columns=columns), pd.DataFrame(X_meta, columns=columns)
-    clf = small(cls).fit(frame, pd.Series(y), meta=(meta, pd.Series(y_meta)))
+    frame, meta = pd.DataFrame(X, columns=columns), pd.DataFrame(X_clean, columns=columns)
+    clf = small(cls).fit(frame, pd.Series(y), meta=(meta, pd.Series(y_clean)))
     assert clf.feature_names_in_.tolist() == columns
     np.testing.assert_array_equal(clf.predict_proba(frame), plain(cls).predict_proba(X))
     with refused("feature names"):
-        small(cls).fit(frame, y, meta=(meta[columns[::-1]], y_meta))
+        small(cls).fit(frame, y, meta=(meta[columns[::-1]], y_clean))
     with pytest.raises(ValueError, match="feature names"):
         clf.predict(frame[columns[::-1]])
 
 
 @pytest.mark.parametrize(("cls", "dtype"), with_options(["string", "int64", "Int64", "category", "boolean"]))
 def test_columns_of_a_data_frame_keep_their_labels(cls, blobs, plain, dtype):
-    X, y, X_meta, y_meta, *_ = blobs
-    y, y_meta = (labels > 0 if dtype == "boolean" else labels for labels in (y, y_meta))
-    column, meta_column = (pd.Series(labels).astype(dtype) for labels in (y, y_meta))
-    clf = small(cls).fit(X, column, meta=(X_meta, meta_column))
+    X, y, X_clean, y_clean, *_ = blobs
+    y, y_clean = (labels > 0 if dtype == "boolean" else labels for labels in (y, y_clean))
+    column, meta_column = (pd.Series(labels).astype(dtype) for labels in (y, y_clean))
+    clf = small(cls).fit(X, column, meta=(X_clean, meta_column))
     assert clf.classes_.tolist() == sorted(column.unique())
     assert type(clf.classes_.tolist()[0]) is {"boolean": bool, "string": str}.get(dtype, int)
-    assert_same(clf, small(cls).fit(X, y, meta=(X_meta, y_meta)) if dtype == "boolean" else plain(cls), X)
+    assert_same(clf, small(cls).fit(X, y, meta=(X_clean, y_clean)) if dtype == "boolean" else plain(cls), X)
 
 
 # ---------------------------------------------------------------------------- parameters
@@ -357,10 +359,10 @@ def test_a_module_instance_is_never_changed(cls, blobs):
 
 @some
 def test_a_refit_that_fails_leaves_nothing_fitted(cls, blobs):
-    X, y, X_meta, y_meta, *_ = blobs
+    X, y, X_clean, y_clean, *_ = blobs
     clf = fit(cls, blobs)
     with refused("NaN"):
-        clf.fit(np.full_like(X, np.nan), y, meta=(X_meta, y_meta))
+        clf.fit(np.full_like(X, np.nan), y, meta=(X_clean, y_clean))
     with pytest.raises(NotFittedError):
         clf.predict(X)
     assert not hasattr(clf, "classes_")
@@ -371,13 +373,13 @@ def test_a_refit_that_fails_leaves_nothing_fitted(cls, blobs):
 @pytest.mark.xdist_group("workers")
 @some
 def test_searches_over_the_net_s_parameters_in_two_processes(cls, blobs):
-    X, y, X_meta, y_meta, *_ = blobs
+    X, y, X_clean, y_clean, *_ = blobs
     grid = [
         {"lr": [0.01], "module__hidden": [8], "optimizer__momentum": [0.0]},
         {"lr": [0.1], "module__hidden": [16], "optimizer__momentum": [0.9]},
     ]
     serial, parallel = (
-        GridSearchCV(small(cls), grid, cv=2, n_jobs=n, error_score="raise").fit(X, y, meta=(X_meta, y_meta))
+        GridSearchCV(small(cls), grid, cv=2, n_jobs=n, error_score="raise").fit(X, y, meta=(X_clean, y_clean))
         for n in (1, 2)
     )
     np.testing.assert_array_equal(serial.cv_results_["mean_test_score"], parallel.cv_results_["mean_test_score"])
@@ -386,10 +388,10 @@ def test_searches_over_the_net_s_parameters_in_two_processes(cls, blobs):
 
 @some
 def test_cross_validation_trains_on_the_other_folds_and_all_clean_rows(cls, blobs):
-    X, y, X_meta, y_meta, *_ = blobs
-    proba = cross_val_predict(small(cls), X, y, cv=2, method="predict_proba", params={"meta": (X_meta, y_meta)})
+    X, y, X_clean, y_clean, *_ = blobs
+    proba = cross_val_predict(small(cls), X, y, cv=2, method="predict_proba", params={"meta": (X_clean, y_clean)})
     for train, test in StratifiedKFold(2).split(X, y):
-        by_hand = small(cls).fit(X[train], y[train], meta=(X_meta, y_meta))
+        by_hand = small(cls).fit(X[train], y[train], meta=(X_clean, y_clean))
         np.testing.assert_allclose(proba[test], by_hand.predict_proba(X[test]), rtol=1e-6)
 
 
@@ -399,17 +401,17 @@ IN_TWO_PROCESSES = pytest.param(MetaTransitionClassifier, 2, marks=pytest.mark.x
 @pytest.mark.parametrize(("cls", "n_jobs"), [*((cls, 1) for cls in WITH_TRANSITION), IN_TWO_PROCESSES])
 def test_a_search_by_the_error_of_T_picks_the_smallest(cls, blobs, n_jobs):
     """T is fixed: by a step size of 0, in EM by a strong prior."""
-    X, y, X_meta, y_meta, _, _, T = blobs
+    X, y, X_clean, y_clean, _, _, T = blobs
     starts = [T, np.eye(3) * 0.7 + 0.1, np.full((3, 3), 1 / 3)]
     fixed = {"transition_lr": 0.0, "revision_lr": 1e-30}
-    matrix = "transition_prior" if "transition_prior" in cls().get_params() else "transition_init"
+    matrix = "prior" if "prior" in cls().get_params() else "transition_init"
     search = GridSearchCV(
         small(cls, **{name: value for name, value in fixed.items() if name in cls().get_params()}),
         {matrix: starts},
         cv=2,
         n_jobs=n_jobs,
         scoring=make_transition_scorer(T),
-    ).fit(X, y, meta=(X_meta, y_meta))
+    ).fit(X, y, meta=(X_clean, y_clean))
     assert np.array_equal(search.best_params_[matrix], T)
     if cls.__name__ not in ("EMTransitionClassifier", "EpochEMClassifier"):  # T is the same in all folds
         score = make_transition_scorer(T)(search, X, y)
@@ -418,15 +420,15 @@ def test_a_search_by_the_error_of_T_picks_the_smallest(cls, blobs, n_jobs):
 
 @some
 def test_a_pipeline_scales_X_meta_with_routing(cls, blobs, routing):
-    X, y, X_meta, y_meta, *_ = blobs
-    pipe = make_pipeline(StandardScaler(), small(cls), transform_input=["X_meta"])
-    X, X_meta = X * 50 + 7, X_meta * 50 + 7
+    X, y, X_clean, y_clean, *_ = blobs
+    pipe = make_pipeline(StandardScaler(), small(cls), transform_input=["X_clean"])
+    X, X_clean = X * 50 + 7, X_clean * 50 + 7
     scaler = StandardScaler().fit(X)
-    by_hand = small(cls).fit(scaler.transform(X), y, meta=(scaler.transform(X_meta), y_meta))
-    assert_same(by_hand, pipe.fit(X, y, X_meta=X_meta, y_meta=y_meta)[-1], X)
+    by_hand = small(cls).fit(scaler.transform(X), y, meta=(scaler.transform(X_clean), y_clean))
+    assert_same(by_hand, pipe.fit(X, y, X_clean=X_clean, y_clean=y_clean)[-1], X)
     if cls is GLCClassifier:
         search = GridSearchCV(pipe, {"glcclassifier__lr": [0.1]}, cv=2, error_score="raise")
-        assert_same(by_hand, search.fit(X, y, X_meta=X_meta, y_meta=y_meta).best_estimator_[-1], X)
+        assert_same(by_hand, search.fit(X, y, X_clean=X_clean, y_clean=y_clean).best_estimator_[-1], X)
 
 
 @every
@@ -441,7 +443,7 @@ def test_iris(cls):
 # ---------------------------------------------------------------------------- T, or none
 @every
 def test_only_methods_with_a_T_have_its_attributes(cls, plain):
-    attributes = ("transition_matrix_", "transition_init_", "transition_history_", "class_counts_")
+    attributes = ("transition_matrix_", "transition_init_", "transition_history_", "noisy_class_counts_")
     attributes += ("predict_noisy_proba", "find_label_issues", "relabel", "transition_summary", "transition_interval")
     assert {hasattr(plain(cls), name) for name in attributes} == {cls in WITH_TRANSITION}
 
@@ -466,13 +468,13 @@ def test_all_that_is_read_off_T_follows_from_it(cls, blobs, plain):
     np.testing.assert_allclose(posterior, label_posterior(proba, y, clf.transition_matrix_))
     assert set(clf.find_label_issues(X, y).position) == set(np.flatnonzero(posterior[np.arange(len(y)), y] < 0.5))
     np.testing.assert_array_equal(clf.relabel(X, y, threshold=0), posterior.argmax(axis=1))
-    assert clf.class_counts_.sum() == pytest.approx(len(y))
+    assert clf.noisy_class_counts_.sum() == pytest.approx(len(y))
 
 
 @pytest.mark.parametrize("cls", WITHOUT_CLEAN_DATA)
 def test_clean_rows_are_not_trained_on_where_they_are_not_needed(cls, blobs):
     """Each sample has its own one-hot column, so weights of unused samples keep their initial values."""
-    y, y_meta = blobs[1], blobs[3]
+    y, y_clean = blobs[1], blobs[3]
     n, m = 60, 20
     rows = np.eye(n + m)
     module = nn.Linear(n + m, 3)
@@ -482,7 +484,7 @@ def test_clean_rows_are_not_trained_on_where_they_are_not_needed(cls, blobs):
         if cls in WITH_TRANSITION
         else (small(cls, module=module, optimizer="sgd", lr=0.1, optimizer__momentum=0.0))
     )
-    clf.fit(rows[:n], y[:n], meta=(rows[n:], y_meta[:m]))
+    clf.fit(rows[:n], y[:n], meta=(rows[n:], y_clean[:m]))
     after = clf.net_.module_.weight.detach().numpy()
     np.testing.assert_array_equal(after[:, n:], before)
     assert not np.array_equal(after[:, :n], module.weight.detach().numpy()[:, :n])

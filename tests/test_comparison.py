@@ -20,8 +20,8 @@ TWO = {"cross-entropy": CrossEntropyClassifier(max_epochs=2), "GLC": GLCClassifi
 
 @pytest.fixture
 def data(blobs, true_labels):
-    X, y, X_meta, y_meta, X_test, y_test, T = blobs
-    return ComparisonData(X, y, X_meta, y_meta, X_test, y_test, T, true_labels)
+    X, y, X_clean, y_clean, X_test, y_test, T = blobs
+    return ComparisonData(X, y, X_clean, y_clean, X_test, y_test, T, true_labels)
 
 
 def test_a_row_is_a_fit_by_hand(data):
@@ -30,7 +30,7 @@ def test_a_row_is_a_fit_by_hand(data):
     assert list(table.index) == ["identity", "sampling limit", *TWO]
     assert table.loc["identity", "transition_error"] == transition_error(T, np.eye(3))
     assert table.loc["sampling limit", "transition_error"] == sampling_limit(T, np.bincount(data.y_true))
-    by_hand = GLCClassifier(max_epochs=2, random_state=3).fit(data.X, data.y, meta=(data.X_meta, data.y_meta))
+    by_hand = GLCClassifier(max_epochs=2, random_state=3).fit(data.X, data.y, meta=(data.X_clean, data.y_clean))
     assert table.loc["GLC", "accuracy"] == by_hand.score(data.X_test, data.y_test)
     assert table.loc["GLC", "transition_error"] == transition_error(T, by_hand.transition_matrix_)
     assert table.loc["GLC", "steps"] == sum(len(h) * h[0]["train_batch_count"] for h in by_hand.histories_.values())
@@ -46,7 +46,7 @@ def test_every_seed_has_its_own_data_and_all_methods_the_same(data):
     for seed in (3, 5):
         own = give(seed)
         for name, clf in TWO.items():
-            by_hand = type(clf)(max_epochs=2, random_state=seed).fit(own.X, own.y, meta=(own.X_meta, own.y_meta))
+            by_hand = type(clf)(max_epochs=2, random_state=seed).fit(own.X, own.y, meta=(own.X_clean, own.y_clean))
             assert found[name, seed] == by_hand.score(data.X_test, data.y_test)
 
 
@@ -66,12 +66,12 @@ def test_the_nine_published_methods_are_the_default(data, monkeypatch):
     table = compare(few, seeds=[0])
     assert table["method"].tolist() == [name for name in METHODS if name != "EM"]
     assert table["accuracy"].notna().all()
-    clf = METHODS["MW-Net"].as_published(random_state=0).fit(few.X, few.y, meta=(few.X_meta, few.y_meta))
+    clf = METHODS["MW-Net"].as_published(random_state=0).fit(few.X, few.y, meta=(few.X_clean, few.y_clean))
     assert table.set_index("method").loc["MW-Net", "accuracy"] == clf.score(few.X_test, few.y_test)
 
 
 def test_methods_that_need_no_clean_samples_are_compared_without_them(data):
-    table = compare(data._replace(X_meta=None, y_meta=None), {"CE": CrossEntropyClassifier(max_epochs=2)}, seeds=[0])
+    table = compare(data._replace(X_clean=None, y_clean=None), {"CE": CrossEntropyClassifier(max_epochs=2)}, seeds=[0])
     assert table["method"].tolist() == ["identity", "sampling limit", "CE"]
 
 

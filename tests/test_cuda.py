@@ -18,8 +18,8 @@ pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA d
 
 @pytest.mark.parametrize("cls", CLASSIFIERS)
 def test_a_gpu_gives_what_the_cpu_gives(cls, blobs):
-    X, y, X_meta, y_meta, *_ = blobs
-    cpu, gpu = (small(cls, device=device).fit(X, y, meta=(X_meta, y_meta)) for device in ("cpu", "cuda"))
+    X, y, X_clean, y_clean, *_ = blobs
+    cpu, gpu = (small(cls, device=device).fit(X, y, meta=(X_clean, y_clean)) for device in ("cpu", "cuda"))
     assert next(gpu.net_.module_.parameters()).is_cuda
     # the optimiser that finds EM's T makes more of a rounding error where the likelihood is flat
     atol = 5e-3 if cls is EMTransitionClassifier else 1e-3
@@ -30,25 +30,27 @@ def test_a_gpu_gives_what_the_cpu_gives(cls, blobs):
 
 @pytest.mark.parametrize("cls", CLASSIFIERS)
 def test_a_seed_leaves_the_gpu_s_generator_alone(cls, blobs):
-    X, y, X_meta, y_meta, *_ = blobs
+    X, y, X_clean, y_clean, *_ = blobs
     before = torch.cuda.get_rng_state()
-    small(cls, device="cuda").fit(X, y, meta=(X_meta, y_meta)).predict(X)
+    small(cls, device="cuda").fit(X, y, meta=(X_clean, y_clean)).predict(X)
     assert torch.equal(before, torch.cuda.get_rng_state())
 
 
 @pytest.mark.parametrize("precision", ["float32", "bf16"])
 @pytest.mark.parametrize("cls", [CrossEntropyClassifier, EMTransitionClassifier, MetaTransitionClassifier])
 def test_a_compiled_network_gives_what_the_plain_one_gives(cls, blobs, precision):
-    X, y, X_meta, y_meta, *_ = blobs
+    X, y, X_clean, y_clean, *_ = blobs
     given = {"module": nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3)), "device": "cuda"}
-    both = (small(cls, compile=c, precision=precision, **given).fit(X, y, meta=(X_meta, y_meta)) for c in (True, False))
+    both = (
+        small(cls, compile=c, precision=precision, **given).fit(X, y, meta=(X_clean, y_clean)) for c in (True, False)
+    )
     compiled, plain = (clf.predict_proba(X) for clf in both)
     assert np.abs(compiled - plain).mean() < (1e-3 if precision == "float32" else 0.05)
 
 
 @pytest.mark.parametrize("cls", [CrossEntropyClassifier, EMTransitionClassifier, MetaTransitionClassifier])
 def test_no_step_waits_for_the_gpu_with_pinned_memory(monkeypatch, cls, blobs):
-    X, y, X_meta, y_meta, *_ = blobs
+    X, y, X_clean, y_clean, *_ = blobs
     step = NoisyLabelNet.train_step
 
     def watched(*args, **kwargs):
@@ -59,7 +61,7 @@ def test_no_step_waits_for_the_gpu_with_pinned_memory(monkeypatch, cls, blobs):
             torch.cuda.set_sync_debug_mode("default")
 
     monkeypatch.setattr(NoisyLabelNet, "train_step", watched)
-    small(cls, device="cuda", iterator_train__pin_memory=True).fit(X, y, meta=(X_meta, y_meta))
+    small(cls, device="cuda", iterator_train__pin_memory=True).fit(X, y, meta=(X_clean, y_clean))
 
 
 def test_batches_are_in_pinned_memory():
@@ -70,19 +72,19 @@ def test_batches_are_in_pinned_memory():
 
 @pytest.mark.parametrize("cls", CLASSIFIERS)
 def test_an_interrupted_fit_goes_on(cls, blobs, tmp_path):
-    X, y, X_meta, y_meta, *_ = blobs
+    X, y, X_clean, y_clean, *_ = blobs
     given = {"device": "cuda", "module": nn.Sequential(nn.Dropout(0.2), nn.Linear(4, 3))}  # draws on the GPU
     with pytest.raises(KeyboardInterrupt):
-        small(cls, **given, callbacks=[StopAfter(2)]).fit(X, y, meta=(X_meta, y_meta), state=tmp_path / "fit")
-    resumed = small(cls, **given).fit(X, y, meta=(X_meta, y_meta), state=tmp_path / "fit")
-    whole = small(cls, **given).fit(X, y, meta=(X_meta, y_meta))
+        small(cls, **given, callbacks=[StopAfter(2)]).fit(X, y, meta=(X_clean, y_clean), state=tmp_path / "fit")
+    resumed = small(cls, **given).fit(X, y, meta=(X_clean, y_clean), state=tmp_path / "fit")
+    whole = small(cls, **given).fit(X, y, meta=(X_clean, y_clean))
     np.testing.assert_allclose(resumed.predict_proba(X), whole.predict_proba(X), atol=1e-3)
 
 
 @pytest.mark.parametrize("cls", CLASSIFIERS)
 def test_a_saved_classifier_predicts_without_a_gpu(cls, blobs, tmp_path):
-    X, y, X_meta, y_meta, *_ = blobs
-    clf = small(cls, device="cuda").fit(X, y, meta=(X_meta, y_meta))
+    X, y, X_clean, y_clean, *_ = blobs
+    clf = small(cls, device="cuda").fit(X, y, meta=(X_clean, y_clean))
     clf.save(tmp_path / "clf.safetensors")
     own = {} if cls in METHODS.values() else {"cls": cls}
     loaded = load(tmp_path / "clf.safetensors", **own, device="cpu")

@@ -27,31 +27,31 @@ def found(clf):
 
 
 def marked(blobs):
-    X, y, X_meta, y_meta, *_ = blobs
-    X, X_meta = X.copy(), X_meta.copy()
-    X[17, 2], X_meta[5, 1] = MARKS.values()
-    return X, y, X_meta, y_meta
+    X, y, X_clean, y_clean, *_ = blobs
+    X, X_clean = X.copy(), X_clean.copy()
+    X[17, 2], X_clean[5, 1] = MARKS.values()
+    return X, y, X_clean, y_clean
 
 
-def as_verified(X, y, X_meta, y_meta):
-    labels = np.concatenate([y, y_meta])
-    return (np.concatenate([X, X_meta]), labels), {"y_verified": np.where(np.arange(len(labels)) < len(y), -1, labels)}
+def as_verified(X, y, X_clean, y_clean):
+    labels = np.concatenate([y, y_clean])
+    return (np.concatenate([X, X_clean]), labels), {"y_verified": np.where(np.arange(len(labels)) < len(y), -1, labels)}
 
 
 FORMS = {
-    "meta": lambda X, y, X_meta, y_meta: ((X, y), {"meta": (X_meta, y_meta)}),
-    "float32": lambda X, y, X_meta, y_meta: ((X.astype("f"), y), {"meta": (X_meta.astype("f"), y_meta)}),
+    "meta": lambda X, y, X_clean, y_clean: ((X, y), {"meta": (X_clean, y_clean)}),
+    "float32": lambda X, y, X_clean, y_clean: ((X.astype("f"), y), {"meta": (X_clean.astype("f"), y_clean)}),
     "verified": as_verified,
-    "Dataset": lambda X, y, X_meta, y_meta: (
+    "Dataset": lambda X, y, X_clean, y_clean: (
         (TensorDataset(torch.tensor(X)), y),
-        {"meta": (TensorDataset(torch.tensor(X_meta)), y_meta)},
+        {"meta": (TensorDataset(torch.tensor(X_clean)), y_clean)},
     ),
 }
 
 
 def test_a_mark_is_found_where_it_is(blobs):
-    X, _, X_meta, _ = marked(blobs)
-    assert found([X, X_meta.astype(np.float32)]) == {"noisy", "clean"}
+    X, _, X_clean, _ = marked(blobs)
+    assert found([X, X_clean.astype(np.float32)]) == {"noisy", "clean"}
 
 
 @pytest.mark.parametrize(

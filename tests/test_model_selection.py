@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from noisytransition import (
     CrossEntropyClassifier,
     MetaTransitionClassifier,
-    TrustedKFold,
+    VerifiedKFold,
     make_transition_scorer,
     transition_error,
 )
@@ -37,7 +37,7 @@ def table(y, mask):
 @given(folds_to_make(), st.one_of(st.none(), st.integers(0, 100)))
 def test_verified_rows_are_each_tested_once_and_others_always_train(given_, seed):
     n_splits, y, mask = given_
-    folds = list(TrustedKFold(n_splits, shuffle=seed is not None, random_state=seed).split(y, table(y, mask)))
+    folds = list(VerifiedKFold(n_splits, shuffle=seed is not None, random_state=seed).split(y, table(y, mask)))
     assert len(folds) == n_splits
     np.testing.assert_array_equal(np.sort(np.concatenate([test for _, test in folds])), np.flatnonzero(mask))
     for train, test in folds:
@@ -50,20 +50,20 @@ def test_verified_rows_are_each_tested_once_and_others_always_train(given_, seed
 
 def test_folds_are_stratified_by_the_verified_labels():
     y, mask = np.repeat([0, 1], 20), np.tile([True, False], 20)
-    for _, test in TrustedKFold(5).split(y, table(y, mask)):
+    for _, test in VerifiedKFold(5).split(y, table(y, mask)):
         assert np.bincount(y[test]).tolist() == [2, 2]
 
 
 @pytest.mark.parametrize("kind", [bool, int, str])
 def test_labels_of_any_kind_make_the_same_folds(kind):
     y, mask = (np.arange(30) % 3 == 0).astype(int), np.arange(30) < 20
-    expected = list(TrustedKFold(2).split(y, table(y, mask)))
+    expected = list(VerifiedKFold(2).split(y, table(y, mask)))
     objects = pd.Series(y).astype(kind).astype(object).where(mask, None)
     for found in (
-        TrustedKFold(2).split(y, pd.DataFrame({"verified": objects, "label": kind(1)})),
-        TrustedKFold(2).split(y, y.astype(kind), y_verified=objects),
-        TrustedKFold(2).split(y, None, y_verified=objects.tolist()),
-        TrustedKFold(2).split(y, y, y_verified=np.where(mask, y, -1)),
+        VerifiedKFold(2).split(y, pd.DataFrame({"verified": objects, "label": kind(1)})),
+        VerifiedKFold(2).split(y, y.astype(kind), y_verified=objects),
+        VerifiedKFold(2).split(y, None, y_verified=objects.tolist()),
+        VerifiedKFold(2).split(y, y, y_verified=np.where(mask, y, -1)),
     ):
         for fold, other in zip(found, expected, strict=True):
             np.testing.assert_array_equal(fold[0], other[0])
@@ -74,16 +74,16 @@ def test_folds_need_enough_verified_rows():
     y = np.array([0, 1, 0, 1])
     for groups in (None, y):
         with pytest.raises(ValueError, match="'verified'"):
-            next(TrustedKFold(2).split(y, y, groups))
+            next(VerifiedKFold(2).split(y, y, groups))
     with pytest.raises(ValueError, match="n_splits=2 greater than the number of samples: n_samples=1"):
-        next(TrustedKFold(2).split(y, y, y_verified=[1, -1, -1, -1]))
+        next(VerifiedKFold(2).split(y, y, y_verified=[1, -1, -1, -1]))
 
 
 def test_the_scorer_is_minus_the_error_on_anything_that_holds_a_T(blobs):
-    X, y, X_meta, y_meta, _, _, T = blobs
+    X, y, X_clean, y_clean, _, _, T = blobs
     clf = small(MetaTransitionClassifier)
     score = make_transition_scorer(T)
-    fitted = clf.fit(X, y, meta=(X_meta, y_meta))
+    fitted = clf.fit(X, y, meta=(X_clean, y_clean))
     expected = -transition_error(T, fitted.transition_matrix_)
     assert score(fitted, X, y) == pickle.loads(pickle.dumps(score))(fitted) == expected
     pipe = make_pipeline(StandardScaler(), small(MetaTransitionClassifier))
@@ -96,9 +96,9 @@ def test_the_scorer_is_minus_the_error_on_anything_that_holds_a_T(blobs):
 
 
 def test_the_scorer_reads_a_frame_by_name(blobs):
-    X, y, X_meta, y_meta, _, _, T = blobs
+    X, y, X_clean, y_clean, _, _, T = blobs
     names = np.array(["c", "a", "b"])  # class 0 is called c, and sorts last
-    clf = small(MetaTransitionClassifier).fit(X, names[y], meta=(X_meta, names[y_meta]))
+    clf = small(MetaTransitionClassifier).fit(X, names[y], meta=(X_clean, names[y_clean]))
     sorted_T = T[np.ix_([1, 2, 0], [1, 2, 0])]
     frame = pd.DataFrame(T, index=names, columns=names)
     for table in (frame, frame.iloc[::-1], frame.iloc[:, ::-1]):
@@ -109,16 +109,16 @@ def test_the_scorer_reads_a_frame_by_name(blobs):
 
 
 def test_the_scorer_says_what_it_cannot_score(blobs):
-    X, y, X_meta, y_meta, _, _, T = blobs
+    X, y, X_clean, y_clean, _, _, T = blobs
     with pytest.raises(AttributeError, match="'CrossEntropyClassifier' object has no attribute 'transition_matrix_'"):
         make_transition_scorer(T)(small(CrossEntropyClassifier).fit(X, y))
     with pytest.raises(ValueError, match="T_true"):
         make_transition_scorer([[0.5, 0.4], [0, 1]])
     with pytest.raises(ValueError, match=r"shape|classes"):
-        make_transition_scorer(np.eye(4))(small(MetaTransitionClassifier).fit(X, y, meta=(X_meta, y_meta)))
+        make_transition_scorer(np.eye(4))(small(MetaTransitionClassifier).fit(X, y, meta=(X_clean, y_clean)))
 
 
 def test_a_seed_without_shuffling_is_an_error():
     y, mask = np.arange(20) % 2, np.arange(20) < 10
     with pytest.raises(ValueError, match="random_state has no effect"):
-        next(TrustedKFold(2, random_state=0).split(y, table(y, mask)))
+        next(VerifiedKFold(2, random_state=0).split(y, table(y, mask)))

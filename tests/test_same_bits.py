@@ -61,8 +61,8 @@ FORMS = {
     ("cls", "name"), [(EMTransitionClassifier, "read-only file"), *((GLCClassifier, name) for name in FORMS)]
 )
 def test_forms_of_the_same_rows(cls, name, blobs, plain, tmp_path):
-    X, y, X_meta, y_meta, *_ = blobs
-    of_rows, of_clean = (FORMS[name](rows, tmp_path) for rows in (X, X_meta))
-    clf = small(cls).fit(of_rows, y, meta=(of_clean, y_meta))
+    X, y, X_clean, y_clean, *_ = blobs
+    of_rows, of_clean = (FORMS[name](rows, tmp_path) for rows in (X, X_clean))
+    clf = small(cls).fit(of_rows, y, meta=(of_clean, y_clean))
     assert_same(plain(cls), clf, X)
     np.testing.assert_array_equal(clf.predict_proba(of_rows), clf.predict_proba(X))

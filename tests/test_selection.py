@@ -47,12 +47,12 @@ def test_the_best_epoch_s_weights_and_T_come_back(blobs, monitor, lower, lr):
 
 
 def test_the_best_clean_epoch_has_the_lowest_calibrated_loss_of_the_clean_samples(blobs):
-    X, y, X_meta, y_meta, *_ = blobs
-    rows, clean, losses, seen = Rows(np.float32(X), y), Rows(np.float32(X_meta), y_meta), [], []
+    X, y, X_clean, y_clean, *_ = blobs
+    rows, clean, losses, seen = Rows(np.float32(X), y), Rows(np.float32(X_clean), y_clean), [], []
 
     class Twin(Callback):
         def on_epoch_end(self, net, **kwargs):
-            losses.append(lowest_loss(net.predict_proba(clean), y_meta))
+            losses.append(lowest_loss(net.predict_proba(clean), y_clean))
             seen.append((net.module_.weight.detach().clone(), net.criterion_.transition_matrix))
 
     torch.manual_seed(0)

@@ -22,7 +22,7 @@ from noisytransition import (
     GLCClassifier,
     MetaTransitionClassifier,
     MWNetClassifier,
-    TrustedKFold,
+    VerifiedKFold,
 )
 from noisytransition.nets import SparseRows, _rows
 from noisytransition.nets._rows import BatchLoader, canonical
@@ -32,9 +32,9 @@ from noisytransition.transition import flip_labels, pair_noise
 @pytest.fixture(scope="module")
 def problem(blobs):
     """Samples of `blobs` with about half of the entries set to 0."""
-    X, y, X_meta, y_meta, X_test, y_test, T = blobs
-    X, X_meta, X_test = (np.where(rows > 1, rows, 0.0) for rows in (X, X_meta, X_test))
-    return X, y, X_meta, y_meta, X_test, y_test, T
+    X, y, X_clean, y_clean, X_test, y_test, T = blobs
+    X, X_clean, X_test = (np.where(rows > 1, rows, 0.0) for rows in (X, X_clean, X_test))
+    return X, y, X_clean, y_clean, X_test, y_test, T
 
 
 # ---------------------------------------------------------------------------- the same bits
@@ -50,10 +50,10 @@ def problem(blobs):
     ],
 )
 def test_sparse_rows_give_the_bits_of_dense_ones(cls, problem):
-    X, y, X_meta, y_meta, X_test, *_ = problem
+    X, y, X_clean, y_clean, X_test, *_ = problem
     params = {"train_split": ValidSplit(0.2, random_state=0)}
-    dense = small(cls, **params).fit(X, y, meta=(X_meta, y_meta))
-    sparse = small(cls, **params).fit(sp.csr_array(X), y, meta=(sp.csr_array(X_meta), y_meta))
+    dense = small(cls, **params).fit(X, y, meta=(X_clean, y_clean))
+    sparse = small(cls, **params).fit(sp.csr_array(X), y, meta=(sp.csr_array(X_clean), y_clean))
     assert_same(dense, sparse, X_test)
     assert sparse.n_features_in_ == 4
     np.testing.assert_array_equal(sparse.predict_proba(sp.csr_array(X_test)), dense.predict_proba(X_test))
@@ -65,13 +65,13 @@ def test_sparse_rows_give_the_bits_of_dense_ones(cls, problem):
 
 @pytest.mark.parametrize("cls", [GLCClassifier, EMTransitionClassifier])
 def test_verified_rows_and_X_meta(cls, problem):
-    X, y, X_meta, y_meta, X_test, *_ = problem
-    both, labels = np.concatenate([X, X_meta]), [*y.tolist(), *[None] * len(y_meta)]
-    verified = [*[None] * len(y), *y_meta.tolist()]
-    dense = small(cls).fit(X, y, meta=(X_meta, y_meta))
+    X, y, X_clean, y_clean, X_test, *_ = problem
+    both, labels = np.concatenate([X, X_clean]), [*y.tolist(), *[None] * len(y_clean)]
+    verified = [*[None] * len(y), *y_clean.tolist()]
+    dense = small(cls).fit(X, y, meta=(X_clean, y_clean))
     assert_same(dense, small(cls).fit(sp.csr_array(both), labels, y_verified=verified), X_test)
-    assert_same(dense, small(cls).fit(sp.csr_array(X), y, X_meta=sp.csr_array(X_meta), y_meta=y_meta), X_test)
-    assert_same(dense, small(cls).fit(X, y, X_meta=sp.csr_array(X_meta), y_meta=y_meta), X_test)
+    assert_same(dense, small(cls).fit(sp.csr_array(X), y, X_clean=sp.csr_array(X_clean), y_clean=y_clean), X_test)
+    assert_same(dense, small(cls).fit(X, y, X_clean=sp.csr_array(X_clean), y_clean=y_clean), X_test)
 
 
 def with_duplicates(X):
@@ -95,11 +95,11 @@ FORMS = {
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 def test_any_format_has_the_same_bits_and_stays_as_it_is(form, problem):
-    X, y, X_meta, y_meta, X_test, *_ = problem
+    X, y, X_clean, y_clean, X_test, *_ = problem
     given = form(X)
     before = given.copy()
-    clf = small(GLCClassifier).fit(given, y, meta=(form(X_meta), y_meta))
-    assert_same(small(GLCClassifier).fit(X, y, meta=(X_meta, y_meta)), clf, X_test)
+    clf = small(GLCClassifier).fit(given, y, meta=(form(X_clean), y_clean))
+    assert_same(small(GLCClassifier).fit(X, y, meta=(X_clean, y_clean)), clf, X_test)
     if sp.issparse(given):
         assert given.nnz == before.nnz
         np.testing.assert_array_equal(given.toarray(), before.toarray())
@@ -108,15 +108,15 @@ def test_any_format_has_the_same_bits_and_stays_as_it_is(form, problem):
 # ---------------------------------------------------------------------------- interrupted fits
 def test_an_interrupted_fit_resumes_from_another_format(problem, tmp_path):
     cls = EMTransitionClassifier
-    X, y, X_meta, y_meta, X_test, *_ = problem
-    whole = small(cls).fit(X, y, meta=(X_meta, y_meta))
+    X, y, X_clean, y_clean, X_test, *_ = problem
+    whole = small(cls).fit(X, y, meta=(X_clean, y_clean))
     with pytest.raises(KeyboardInterrupt):
         small(cls, callbacks=[StopAfter(4)]).fit(
-            sp.csr_array(X), y, meta=(sp.csr_array(X_meta), y_meta), state=tmp_path / "fit"
+            sp.csr_array(X), y, meta=(sp.csr_array(X_clean), y_clean), state=tmp_path / "fit"
         )
     with refused("X, y"):
-        small(cls).fit(sp.csr_array(X * 2), y, meta=(sp.csr_array(X_meta), y_meta), state=tmp_path / "fit")
-    resumed = small(cls).fit(with_duplicates(X), y, meta=(sp.csc_array(X_meta), y_meta), state=tmp_path / "fit")
+        small(cls).fit(sp.csr_array(X * 2), y, meta=(sp.csr_array(X_clean), y_clean), state=tmp_path / "fit")
+    resumed = small(cls).fit(with_duplicates(X), y, meta=(sp.csc_array(X_clean), y_clean), state=tmp_path / "fit")
     assert_same(whole, resumed, X_test)
 
 
@@ -146,8 +146,8 @@ def test_a_pipeline_from_text(cls, text):
 def test_a_pipeline_transforms_X_meta_to_sparse_rows(text):
     texts, noisy, y, _ = text
     with sklearn.config_context(enable_metadata_routing=True):
-        pipe = make_pipeline(TfidfVectorizer(), small(GLCClassifier), transform_input=["X_meta"])
-        pipe.fit(texts[40:], noisy[40:], X_meta=texts[:40], y_meta=y[:40])
+        pipe = make_pipeline(TfidfVectorizer(), small(GLCClassifier), transform_input=["X_clean"])
+        pipe.fit(texts[40:], noisy[40:], X_clean=texts[:40], y_clean=y[:40])
     vectorizer = TfidfVectorizer().fit(texts[40:])
     rows, clean = (vectorizer.transform(part).toarray() for part in (texts[40:], texts[:40]))
     by_hand = small(GLCClassifier).fit(rows, noisy[40:], meta=(clean, y[:40]))
@@ -156,12 +156,12 @@ def test_a_pipeline_transforms_X_meta_to_sparse_rows(text):
 
 @pytest.mark.parametrize("form", [sp.csr_array, sp.coo_matrix])
 def test_searches(form, problem):
-    X, y, X_meta, y_meta, *_ = problem
-    both, labels = np.concatenate([X, X_meta]), np.concatenate([y, y_meta])
+    X, y, X_clean, y_clean, *_ = problem
+    both, labels = np.concatenate([X, X_clean]), np.concatenate([y, y_clean])
     table = pd.DataFrame({"label": labels, "verified": np.where(np.arange(len(both)) >= len(X), labels, -1)})
 
     def search(rows):
-        search = GridSearchCV(small(GLCClassifier), {"lr": [0.01, 0.1]}, cv=TrustedKFold(2), error_score="raise")
+        search = GridSearchCV(small(GLCClassifier), {"lr": [0.01, 0.1]}, cv=VerifiedKFold(2), error_score="raise")
         return search.fit(rows, table)
 
     sparse, dense = search(form(both)), search(both)

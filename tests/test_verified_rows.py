@@ -39,7 +39,7 @@ from noisytransition import (
     LabelNoiseModel,
     MetaTransitionClassifier,
     TransitionClassifierCV,
-    TrustedKFold,
+    VerifiedKFold,
     flip_labels,
     make_verified_scorer,
 )
@@ -54,19 +54,19 @@ NAMES = np.array(["ant", "bee", "cat"])
 @pytest.fixture
 def verified(blobs):
     """Samples, given labels, the mask of verified samples, and labels of all samples (random where not verified)."""
-    X, y, X_meta, y_meta, *_ = blobs
+    X, y, X_clean, y_clean, *_ = blobs
     rng = np.random.default_rng(0)
-    order = rng.permutation(len(X) + len(X_meta))
+    order = rng.permutation(len(X) + len(X_clean))
     mask = order >= len(X)
-    noisy_of_clean = np.where(rng.random(len(y_meta)) < 0.4, (y_meta + 1) % 3, y_meta)
-    y_noisy, y_true = np.concatenate([y, noisy_of_clean])[order], np.concatenate([y, y_meta])[order]
-    return np.concatenate([X, X_meta])[order], y_noisy, mask, y_true
+    noisy_of_clean = np.where(rng.random(len(y_clean)) < 0.4, (y_clean + 1) % 3, y_clean)
+    y_noisy, y_true = np.concatenate([y, noisy_of_clean])[order], np.concatenate([y, y_clean])[order]
+    return np.concatenate([X, X_clean])[order], y_noisy, mask, y_true
 
 
 def known(verified):
     """Split the same samples into noisy and clean sets."""
     X, y, mask, true = verified
-    return (X[~mask], y[~mask]), {"meta": (X[mask], true[mask]), "y_meta_noisy": y[mask]}
+    return (X[~mask], y[~mask]), {"meta": (X[mask], true[mask]), "y_clean_noisy": y[mask]}
 
 
 def table(y, mask, true):
@@ -197,9 +197,9 @@ def test_verified_labels_are_given_once(verified):
     for y_given, more in (
         (table(y, mask, true), {"y_verified": true}),
         (table(y, mask, true), {"meta": (X, true)}),
-        (y, {"y_verified": np.where(mask, true, -1), "X_meta": X, "y_meta": true}),
-        (y, {"y_verified": np.where(mask, true, -1), "y_meta": true}),
-        (y, {"y_verified": np.where(mask, true, -1), "y_meta_noisy": y}),
+        (y, {"y_verified": np.where(mask, true, -1), "X_clean": X, "y_clean": true}),
+        (y, {"y_verified": np.where(mask, true, -1), "y_clean": true}),
+        (y, {"y_verified": np.where(mask, true, -1), "y_clean_noisy": y}),
     ):
         with refused("give|pass"):
             small(GLCClassifier).fit(X, y_given, **more)
@@ -231,7 +231,7 @@ def by_hand(cls, verified, score):
     """Scores of held-out verified rows."""
     X, y, mask, true = verified
     scores = []
-    for train, test in TrustedKFold(2).split(X, table(y, mask, true)):
+    for train, test in VerifiedKFold(2).split(X, table(y, mask, true)):
         clf = small(cls, lr=0.05).fit(X[train], table(y, mask, true).iloc[train])
         assert mask[test].all()
         weights = np.ones(len(test))
@@ -254,7 +254,7 @@ def by_hand(cls, verified, score):
 def test_a_search_scores_held_out_rows_by_their_verified_labels(cls, piped, with_routing, verified):
     X, y, mask, true = verified
     clf = Pipeline([("clf", small(cls))]) if piped else small(cls)
-    search = GridSearchCV(clf, {"clf__lr" if piped else "lr": [0.05]}, cv=TrustedKFold(2), error_score="raise")
+    search = GridSearchCV(clf, {"clf__lr" if piped else "lr": [0.05]}, cv=VerifiedKFold(2), error_score="raise")
     with sklearn.config_context(enable_metadata_routing=with_routing):
         search.fit(X, table(y, mask, true))
     accuracy = by_hand(cls, verified, accuracy_score)
@@ -267,8 +267,8 @@ def test_a_search_scores_held_out_rows_by_their_verified_labels(cls, piped, with
 @pytest.mark.parametrize(
     ("cv", "names", "metric"),
     [
-        (TrustedKFold(3), np.arange(3), None),
-        (TrustedKFold(3), NAMES, "neg_log_loss"),
+        (VerifiedKFold(3), np.arange(3), None),
+        (VerifiedKFold(3), NAMES, "neg_log_loss"),
         (KFold(3), NAMES, "balanced_accuracy"),
         (KFold(3, shuffle=True, random_state=0), np.arange(3), "neg_log_loss"),
     ],
@@ -288,30 +288,30 @@ def test_named_metrics_are_of_verified_rows(verified):
     X, y, mask, true = verified
     scoring = {"balanced": make_verified_scorer("balanced_accuracy"), "loss": make_verified_scorer("neg_log_loss")}
     search = GridSearchCV(
-        small(GLCClassifier), {"lr": [0.05]}, cv=TrustedKFold(2), scoring=scoring, refit="loss", n_jobs=2
+        small(GLCClassifier), {"lr": [0.05]}, cv=VerifiedKFold(2), scoring=scoring, refit="loss", n_jobs=2
     ).fit(X, table(y, mask, true))
     expected = by_hand(GLCClassifier, verified, balanced_accuracy_score)
     assert [search.cv_results_[f"split{k}_test_balanced"][0] for k in range(2)] == expected
     with pytest.raises(ValueError, match="accurracy"):
         make_verified_scorer("accurracy")
-    by_default = cross_val_score(small(GLCClassifier), X, table(y, mask, true), cv=TrustedKFold(2))
+    by_default = cross_val_score(small(GLCClassifier), X, table(y, mask, true), cv=VerifiedKFold(2))
     alike = cross_val_score(
-        small(GLCClassifier), X, table(y, mask, true), cv=TrustedKFold(2), scoring=make_verified_scorer(None)
+        small(GLCClassifier), X, table(y, mask, true), cv=VerifiedKFold(2), scoring=make_verified_scorer(None)
     )
     np.testing.assert_array_equal(alike, by_default)
     with pytest.raises(ValueError, match="mix of multiclass-multioutput"):
         cross_val_score(
-            small(GLCClassifier), X, table(y, mask, true), cv=TrustedKFold(2), scoring="accuracy", error_score="raise"
+            small(GLCClassifier), X, table(y, mask, true), cv=VerifiedKFold(2), scoring="accuracy", error_score="raise"
         )
 
 
 def test_without_a_verified_row_in_a_test_set_there_is_no_score(verified):
     X, y, _, true = verified
     labels = table(y, np.arange(len(y)) < 40, true)
-    with refused("TrustedKFold"):
+    with refused("VerifiedKFold"):
         cross_val_score(small(GLCClassifier), X, labels, cv=KFold(5), error_score="raise")
     clf = small(GLCClassifier).fit(X, labels)
-    with pytest.raises(ValueError, match="TrustedKFold"):
+    with pytest.raises(ValueError, match="VerifiedKFold"):
         clf.score(X[40:], labels[40:])
 
 
@@ -328,7 +328,7 @@ def test_a_pipeline_and_a_split_take_the_table(verified):
 def test_a_learning_curve_has_verified_rows_in_each_training_set(verified):
     X, *labels = verified
     sizes, _, scores = learning_curve(
-        small(GLCClassifier), X, table(*labels), cv=TrustedKFold(3), train_sizes=[0.1, 1.0], error_score="raise"
+        small(GLCClassifier), X, table(*labels), cv=VerifiedKFold(3), train_sizes=[0.1, 1.0], error_score="raise"
     )
     assert sizes[0] < 40
     assert np.isfinite(scores).all()
@@ -348,9 +348,9 @@ def test_other_tools_of_scikit_learn_take_keywords(verified):
     assert calibrated.score(X[mask], true[mask]) > 0.5
     assert CalibratedClassifierCV(FrozenEstimator(clf.fit(X, labels))).fit(X[mask], true[mask]).score(X, y) > 0.5
     with pytest.raises(ValueError, match="routing"):
-        CalibratedClassifierCV(clf, cv=TrustedKFold(3)).fit(X, y, y_verified=checked)
+        CalibratedClassifierCV(clf, cv=VerifiedKFold(3)).fit(X, y, y_verified=checked)
     with sklearn.config_context(enable_metadata_routing=True):
-        CalibratedClassifierCV(clf, cv=TrustedKFold(3)).fit(X, y, y_verified=checked)
+        CalibratedClassifierCV(clf, cv=VerifiedKFold(3)).fit(X, y, y_verified=checked)
         stack = StackingClassifier([("clf", clf)], clf, cv=shuffled).fit(X, y, y_verified=checked)
         assert stack.predict(X).shape == y.shape
         voted = VotingClassifier([("clf", clf)]).fit(X, y, y_verified=checked)
@@ -365,7 +365,7 @@ def test_a_fold_without_verified_rows_is_refused_with_what_to_do(cls, blobs, tru
         lambda: cross_validate(small(cls), X, y, cv=KFold(5), params={"y_verified": checked}, error_score="raise"),
         lambda: CalibratedClassifierCV(small(cls), cv=KFold(5)).fit(X, y, y_verified=checked),
     ):
-        with refused("TrustedKFold"):
+        with refused("VerifiedKFold"):
             tool()
 
 
@@ -420,7 +420,7 @@ def test_folds_are_scored_like_all_samples_if_the_verified_ones_were_drawn_by_la
         rows = rng.choice(np.flatnonzero(labels.label == label), n, replace=False)
         labels.loc[rows, "verified"] = y[rows]
     clf = TransitionClassifierCV(LogisticRegression(), random_state=0)
-    found = cross_validate(clf, X, labels, cv=TrustedKFold(5), return_estimator=True)
+    found = cross_validate(clf, X, labels, cv=VerifiedKFold(5), return_estimator=True)
     right = [of.score(X, labels) for of in found["estimator"]]
     assert abs(found["test_score"].mean() - np.mean(right)) < 0.03
 

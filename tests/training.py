@@ -16,8 +16,8 @@ from noisytransition.transition._estimation import floor_transition_matrix
 
 def fit(cls, blobs, **params):
     """Fit a small classifier to `blobs`."""
-    X, y, X_meta, y_meta, *_ = blobs
-    return small(cls, **params).fit(X, y, meta=(X_meta, y_meta))
+    X, y, X_clean, y_clean, *_ = blobs
+    return small(cls, **params).fit(X, y, meta=(X_clean, y_clean))
 
 
 def fit_noisy(cls, blobs, **params):

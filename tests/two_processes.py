@@ -71,7 +71,7 @@ def fits():
 
 def outcome(clf, X):
     """Return the compared results of a fitted classifier."""
-    names = ("transition_matrix_", "transition_history_", "class_counts_", "oof_proba_")
+    names = ("transition_matrix_", "transition_history_", "noisy_class_counts_", "oof_proba_")
     losses = {f"{stage} loss": np.array(history[:, "train_loss"]) for stage, history in clf.histories_.items()}
     found = {name: np.asarray(getattr(clf, name)) for name in names if hasattr(clf, name)}
     weights = {name: value.numpy() for name, value in clf.module_.state_dict().items()}

@@ -121,7 +121,7 @@ MODULES = {
 def digits(kind, seed, _, scale=16.0):
     """Load scikit-learn's digits with 100 clean samples; values from 0 to `scale`."""
     data = problems.digits(f"{kind}-{RATE}", seed)
-    return data._replace(**{name: scale * getattr(data, name) for name in ("X", "X_meta", "X_test")})
+    return data._replace(**{name: scale * getattr(data, name) for name in ("X", "X_clean", "X_test")})
 
 
 def generated(make, n_clean, kind, seed, _):
@@ -194,9 +194,9 @@ def run(data, kind, module, draw, folders):
     torch.manual_seed(draw)
     net = MODULES[module](samples.X.shape[1], len(T))
     row = {"data": data, "noise": kind, "module": module, "draw": draw}
-    X, X_meta, X_test = (a if a.dtype.kind == "i" else a.astype(np.float32) for a in (samples.X, *samples[2:5:2]))
+    X, X_clean, X_test = (a if a.dtype.kind == "i" else a.astype(np.float32) for a in (samples.X, *samples[2:5:2]))
     for name in METHODS if draw in DRAWS_FIXED else [m for m in METHODS if m != FIXED]:
-        clf = METHODS[name](net, random_state=draw).fit(X, samples.y, meta=(X_meta, samples.y_meta))
+        clf = METHODS[name](net, random_state=draw).fit(X, samples.y, meta=(X_clean, samples.y_clean))
         row[name] = float(clf.score(X_test, samples.y_test))
         if hasattr(clf, "transition_matrix_"):
             row[f"T, {name}"] = transition_error(T, clf.transition_matrix_)

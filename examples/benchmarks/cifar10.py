@@ -106,7 +106,7 @@ def load(folder, noise, seed):
 
 def run(folder, noise, seed):
     """Run all methods on one noise and seed; each result is written immediately."""
-    X, y_true, y, X_meta, y_meta, X_test, y_test = load(folder, noise, seed)
+    X, y_true, y, X_clean, y_clean, X_test, y_test = load(folder, noise, seed)
     params, T = {"module": CNN, "random_state": seed, **NET}, NOISES[noise]
     done = {row["method"] for row in read_rows(ROWS) if (row["noise"], row["seed"]) == (noise, seed)}
 
@@ -121,7 +121,7 @@ def run(folder, noise, seed):
 
     started = time.perf_counter()
     warm_up = CrossEntropyClassifier(**params).fit(X, y)
-    gold = gold_transition_matrix(warm_up.predict_proba(X_meta), y_meta)
+    gold = gold_transition_matrix(warm_up.predict_proba(X_clean), y_clean)
     if "cross-entropy" not in done:
         write("cross-entropy", clf=warm_up, seconds=round(time.perf_counter() - started, 1))
         write("identity", np.eye(10))
@@ -139,7 +139,7 @@ def run(folder, noise, seed):
     }.items():
         if name not in done:
             started = time.perf_counter()
-            clf.fit(X, y, meta=(X_meta, y_meta))
+            clf.fit(X, y, meta=(X_clean, y_clean))
             seconds = round(time.perf_counter() - started, 1)
             write(name, getattr(clf, "transition_matrix_", None), clf, seconds=seconds)
 

@@ -4,8 +4,8 @@
     python examples/benchmarks/clean_shares.py --report   # only write the tables
 
 The same number of clean samples is drawn at random, or equally many of each class. Data sets are from the zoo; all
-methods have default parameters, and nothing is tuned. In the last column, methods with `meta_sampling` get
-`meta_sampling="stratified"`. Each result is written immediately; a second call adds missing results.
+methods have default parameters, and nothing is tuned. In the last column, methods with `verified_sampling` get
+`verified_sampling="stratified"`. Each result is written immediately; a second call adds missing results.
 """
 
 import argparse
@@ -58,7 +58,7 @@ def draw(name, seed, how):
 def run(name, seed, how, method):
     """Fit a method; return its accuracy and its error of T."""
     data = draw(name, seed, how)
-    told = {"meta_sampling": "stratified"} if how == TOLD else {}
+    told = {"verified_sampling": "stratified"} if how == TOLD else {}
     found = fitted(data, {"random_state": seed} | told, method)
     row = {"problem": name, "seed": seed, "how": how, "method": method, "accuracy": found["accuracy"]}
     if "transition_error" in found:
@@ -78,7 +78,7 @@ def table(rows, measure):
         cells = [f"{ways[0][0]['identity']:.3f}"] if measure == "error" else []
         cells += [spread(values[0]), spread(values[1]), f"{mean:+.3f} [{low:+.3f}, {high:+.3f}]"]
         lines.append((f"{name}: {method}", [*cells, spread(values[2]) if values[2] else ""]))
-    heads = ["random", "stratified", "difference", "stratified, with `meta_sampling`"]
+    heads = ["random", "stratified", "difference", "stratified, with `verified_sampling`"]
     return markdown([*(["identity"] if measure == "error" else []), *heads], lines)
 
 
@@ -104,7 +104,7 @@ def main():
     torch.set_num_threads(1)
     done = {tuple(row[key] for key in ("problem", "seed", "how", "method")) for row in read_rows(ROWS)}
     for name, seed, how, method in product(PROBLEMS, SEEDS, HOW, METHODS):
-        can_be_told = how != TOLD or "meta_sampling" in CLASSIFIERS[method]().get_params()
+        can_be_told = how != TOLD or "verified_sampling" in CLASSIFIERS[method]().get_params()
         if not args.report and can_be_told and (name, seed, how, method) not in done:
             add_row(ROWS, row := run(name, seed, how, method))
             print(row, flush=True)

@@ -169,7 +169,7 @@ def fit_seconds(cls, data, method, seed):
     clf = cls.as_published(random_state=seed)
     started = time.process_time()
     with patch("noisytransition.updates._meta_gradient.candidate_methods", lambda module: (method,)):
-        clf.fit(data.X, data.y, meta=(data.X_meta, data.y_meta))
+        clf.fit(data.X, data.y, meta=(data.X_clean, data.y_clean))
     return time.process_time() - started
 
 

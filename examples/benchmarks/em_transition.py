@@ -117,7 +117,7 @@ def run(cell, seed, old=None):
     params = NET | (LARGE if kind in ("Gaussians", "table") else SMALL) | {"random_state": seed}
     row = old or run_others(data, params, seed)
     row.setdefault("11 trainings", {what: row[what].get("EM") for what in ("error", "accuracy")})
-    em = EMTransitionClassifier(**params).fit(data.X, data.y, meta=(data.X_meta, data.y_meta))
+    em = EMTransitionClassifier(**params).fit(data.X, data.y, meta=(data.X_clean, data.y_clean))
     oracle = em_transition_matrix(oracle_posterior(kind, data, params, per_class), data.y)
     for name, T in (("oracle EM", oracle), ("EM", em.transition_matrix_)):
         row["error"][name] = transition_error(data.transition_matrix, T)
@@ -137,7 +137,7 @@ def run_others(data, params, seed):
         "meta-gradient": MetaTransitionClassifier.as_published(**META_STEP, **params),
     }
     for classifier in fitted.values():
-        classifier.fit(data.X, data.y, meta=(data.X_meta, data.y_meta))
+        classifier.fit(data.X, data.y, meta=(data.X_clean, data.y_clean))
     found = {name: fitted[name].transition_matrix_ for name in ("GLC", "meta-gradient")}
     found["anchor"] = anchor_transition_matrix(fitted["cross-entropy"].predict_proba(data.X))
     found["identity"] = np.eye(len(T))

@@ -59,7 +59,7 @@ def part_of_table(seed):
     y = whole.y_true[rows]
     y_noisy = flip_labels(y, whole.transition_matrix, random_state=seed)
     return ComparisonData(
-        whole.X[rows], y_noisy, whole.X_meta[clean], whole.y_meta[clean], None, None, whole.transition_matrix, y
+        whole.X[rows], y_noisy, whole.X_clean[clean], whole.y_clean[clean], None, None, whole.transition_matrix, y
     )
 
 
@@ -85,7 +85,7 @@ def run(cell, seed):
     load, net = CELLS[cell]
     data = load(seed)
     params = FAST | net | {"random_state": seed}
-    clf = EMTransitionClassifier(**params).fit(data.X, data.y, meta=(data.X_meta, data.y_meta))
+    clf = EMTransitionClassifier(**params).fit(data.X, data.y, meta=(data.X_clean, data.y_clean))
     found = {"T": clf.transition_matrix_, "low": 0, "high": 0, "std": clf.transition_std_}
     found["low"], found["high"] = clf.transition_interval(0.9)
     rounded = {name: np.round(a, 4).tolist() for name, a in found.items()}

@@ -89,8 +89,8 @@ def human(folder, cell, seed):
     y_human = np.load(folder / f"cifar10n_{cell.removesuffix('-features')}.npy").astype(int)
     noisy, clean = cifar10.split(y, seed)
     rows = (*noisy, *clean)
-    X, X_meta = np.split((features if cell in FEATURES else images)(folder, rows, seed), [len(noisy)])
-    return ComparisonData(X, y_human[noisy], X_meta, y[clean], X_meta, y[clean], None, y[noisy])
+    X, X_clean = np.split((features if cell in FEATURES else images)(folder, rows, seed), [len(noisy)])
+    return ComparisonData(X, y_human[noisy], X_clean, y[clean], X_clean, y[clean], None, y[noisy])
 
 
 def images(folder, rows, seed):
@@ -109,7 +109,7 @@ def probabilities(cell, seed, folder):
         data, params = human(folder, cell, seed), WIDE if cell in FEATURES else {"module": cifar10.CNN, **cifar10.NET}
     else:
         data, params = digits(cell, seed), NET | SMALL
-    params, meta = params | {"random_state": seed}, (data.X_meta, data.y_meta)
+    params, meta = params | {"random_state": seed}, (data.X_clean, data.y_clean)
     em = EMTransitionClassifier(**params).fit(data.X, data.y, meta=meta)
     found = {
         "y": data.y,
@@ -126,7 +126,7 @@ def probabilities(cell, seed, folder):
 
 def unseen(T, params, data):
     """Return out-of-fold posteriors of networks trained through T."""
-    through_T, meta = GLCClassifier(transition_init=T, **params), (data.X_meta, data.y_meta)
+    through_T, meta = GLCClassifier(transition_init=T, **params), (data.X_clean, data.y_clean)
     return cross_val_predict(through_T, data.X, data.y, cv=3, method="predict_proba", params={"meta": meta})
 
 
@@ -195,7 +195,7 @@ def fill(cells, seeds, folder, keep):
 def memorised(noise, name, seed):
     """Return the average precision with posteriors of a large network, in-sample and out-of-fold."""
     data, params = digits(noise, seed), LARGE | {"random_state": seed}
-    wrong, meta = data.y != data.y_true, (data.X_meta, data.y_meta)
+    wrong, meta = data.y != data.y_true, (data.X_clean, data.y_clean)
     clf = GLCClassifier(**params) if name == "GLC" else SModelClassifier(**params)
     clf.fit(data.X, data.y, meta=meta)
     T = clf.transition_matrix_
@@ -205,7 +205,7 @@ def memorised(noise, name, seed):
         "cell": f"digits, {noise}, {name}",
         "seed": seed,
         "right labels": float(1 - wrong.mean()),
-        "right labels by T": float(clf.class_counts_ @ T.diagonal() / len(wrong)),
+        "right labels by T": float(clf.noisy_class_counts_ @ T.diagonal() / len(wrong)),
         "agreement": float((clf.predict(data.X) == data.y).mean()),
     } | {name: float(average_precision_score(wrong, -q)) for name, q in qualities.items()}
 

@@ -55,7 +55,7 @@ def run(problem, seed):
     clf = EMTransitionClassifier(**problem.params(data), random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        clf.fit(data.X, data.y, meta=(data.X_meta, data.y_meta), y_meta_noisy=data.y_meta_noisy)
+        clf.fit(data.X, data.y, meta=(data.X_clean, data.y_clean), y_clean_noisy=data.y_clean_noisy)
     model = clf.noise_model_
     of = model.held_out_
     unpaired = of._replace(noisy_of_clean=np.full(len(of.clean), -1), pairs=np.zeros_like(of.pairs))

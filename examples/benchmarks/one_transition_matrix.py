@@ -101,26 +101,26 @@ ALTERNATIVES = {
 def simulate(noise, seed, n_clean):
     """Draw noisy samples with their labels, and two sets of clean samples with both labels."""
     data = gaussians("symmetric-0", seed, n=N_NOISY, n_clean=2 * n_clean, n_test=1)
-    s = noise(seed, np.concatenate([data.X, data.X_meta]), np.concatenate([data.y_true, data.y_meta]))
+    s = noise(seed, np.concatenate([data.X, data.X_clean]), np.concatenate([data.y_true, data.y_clean]))
     first, second = slice(0, n_clean), slice(n_clean, None)
-    sets = [(data.X_meta[part], data.y_meta[part], s[N_NOISY:][part]) for part in (first, second)]
+    sets = [(data.X_clean[part], data.y_clean[part], s[N_NOISY:][part]) for part in (first, second)]
     return (data.X, s[:N_NOISY]), *sets
 
 
 def glc(noisy, clean, seed):
     clf = GLCClassifier(transition_init="count", random_state=seed, **SMALL)
-    return clf.fit(*noisy, meta=clean[:2], y_meta_noisy=clean[2])
+    return clf.fit(*noisy, meta=clean[:2], y_clean_noisy=clean[2])
 
 
 def em(noisy, clean, seed):
     clf = EMTransitionClassifier(transition_init="count", cv=None, random_state=seed, **SMALL)
-    return clf.fit(*noisy, meta=clean[:2], y_meta_noisy=clean[2])
+    return clf.fit(*noisy, meta=clean[:2], y_clean_noisy=clean[2])
 
 
 def memorising(noisy, clean, seed):
     params = SMALL | {"module__hidden": 256, "max_epochs": 100, "random_state": seed}
     clf = ForwardClassifier(transition_init="count", **params)
-    return clf.fit(clean[0], clean[2], meta=clean[:2], y_meta_noisy=clean[2])
+    return clf.fit(clean[0], clean[2], meta=clean[:2], y_clean_noisy=clean[2])
 
 
 MEMORISED = "Forward, trained on their noisy labels"
@@ -186,7 +186,7 @@ def cifar(folder, noise):
     s = human_labels(folder, noise, y)
     noisy, clean, others = np.split(np.random.default_rng(0).permutation(len(y)), [9_500, 10_000])
     clf = GLCClassifier(module=CNN, transition_init="count", random_state=0, **NET)
-    clf.fit(X[noisy], s[noisy], meta=(X[clean], y[clean]), y_meta_noisy=s[clean])
+    clf.fit(X[noisy], s[noisy], meta=(X[clean], y[clean]), y_clean_noisy=s[clean])
     if not done:
         follows = what_follows(clf, X[others], y[others], s[others])
         found = class_conditional_test(y[clean], s[clean], proba=clf.predict_proba(X[clean]), random_state=0)

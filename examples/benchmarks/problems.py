@@ -22,8 +22,8 @@ def digits(noise_name, seed, n_clean=100):
     """Load scikit-learn's digits, scaled to 0..1; a quarter of the images is for testing."""
     X, y = load_digits(return_X_y=True)
     X, X_test, y, y_test = train_test_split(X / 16, y, test_size=0.25, stratify=y, random_state=seed)
-    X, X_meta, y, y_meta = train_test_split(X, y, test_size=n_clean, stratify=y, random_state=seed)
-    return _noisy(noise(noise_name, 10), seed, X, y, X_meta, y_meta, X_test, y_test)
+    X, X_clean, y, y_clean = train_test_split(X, y, test_size=n_clean, stratify=y, random_state=seed)
+    return _noisy(noise(noise_name, 10), seed, X, y, X_clean, y_clean, X_test, y_test)
 
 
 def gaussians(noise_name, seed, n=10_000, n_clean=500, n_test=5_000):
@@ -32,8 +32,8 @@ def gaussians(noise_name, seed, n=10_000, n_clean=500, n_test=5_000):
     means = _means(rng)
     y = rng.integers(5, size=n + n_clean + n_test)
     X = means[y] + rng.normal(size=(len(y), 10))
-    (X, X_meta, X_test), (y, y_meta, y_test) = (np.split(a, [n, n + n_clean]) for a in (X, y))
-    return _noisy(noise(noise_name, 5), seed, X, y, X_meta, y_meta, X_test, y_test)
+    (X, X_clean, X_test), (y, y_clean, y_test) = (np.split(a, [n, n + n_clean]) for a in (X, y))
+    return _noisy(noise(noise_name, 5), seed, X, y, X_clean, y_clean, X_test, y_test)
 
 
 def _means(rng):
@@ -55,8 +55,8 @@ def table(noise_name, seed, n=20_000, n_clean=40, n_test=5_000):
     """
     numeric, categories, _, y = _draw_table(seed, n + n_clean + n_test)
     X = np.hstack([(numeric - numeric.mean(axis=0)) / numeric.std(axis=0), *categories])
-    (X, X_meta, X_test), (y, y_meta, y_test) = (np.split(a, [n, n + n_clean]) for a in (X, y))
-    return _noisy(noise(noise_name, 4), seed, X, y, X_meta, y_meta, X_test, y_test)
+    (X, X_clean, X_test), (y, y_clean, y_test) = (np.split(a, [n, n + n_clean]) for a in (X, y))
+    return _noisy(noise(noise_name, 4), seed, X, y, X_clean, y_clean, X_test, y_test)
 
 
 def _draw_table(seed, n, n_classes=4):
@@ -95,14 +95,14 @@ def wine(noise_name, seed, n_clean=18, n_test=60):
     """Load scikit-learn's wine table, standardised: 100 noisy and 60 test samples by default."""
     X, y = load_wine(return_X_y=True)
     X, X_test, y, y_test = train_test_split(X, y, test_size=n_test, stratify=y, random_state=seed)
-    X, X_meta, y, y_meta = train_test_split(X, y, test_size=n_clean, stratify=y, random_state=seed)
+    X, X_clean, y, y_clean = train_test_split(X, y, test_size=n_clean, stratify=y, random_state=seed)
     scale = StandardScaler().fit(X).transform
-    return _noisy(noise(noise_name, 3), seed, scale(X), y, scale(X_meta), y_meta, scale(X_test), y_test)
+    return _noisy(noise(noise_name, 3), seed, scale(X), y, scale(X_clean), y_clean, scale(X_test), y_test)
 
 
-def _noisy(T, seed, X, y, X_meta, y_meta, X_test, y_test):
+def _noisy(T, seed, X, y, X_clean, y_clean, X_test, y_test):
     y_noisy = flip_labels(y, T, random_state=seed)
-    return ComparisonData(X, y_noisy, X_meta, y_meta, X_test, y_test, T, y)
+    return ComparisonData(X, y_noisy, X_clean, y_clean, X_test, y_test, T, y)
 
 
 PROBLEMS = {"digits": digits, "gaussians": gaussians}

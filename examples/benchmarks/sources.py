@@ -153,7 +153,7 @@ def run(problem, seed, data):
     whole[:, columns] = proba + 1e-6
     whole /= whole.sum(axis=1, keepdims=True)
     model = LabelNoiseModel().fit(whole, table, classes=np.arange(y.max() + 1))
-    posterior = model.posterior(whole, table.assign(verified=np.nan))
+    posterior = model.label_posterior(whole, table.assign(verified=np.nan))
     independent = np.log(model.calibrate(whole)) + log_likelihood(labels, model.sources_.matrices, np.ones(len(names)))
     long = table[names].stack().dropna().rename("label").reset_index()
     long.columns = ["task", "worker", "label"]

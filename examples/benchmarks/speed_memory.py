@@ -10,9 +10,9 @@ from speed_turns import ratio
 
 FITS = {
     "cross-entropy": "CrossEntropyClassifier(**p).fit(X, y)",
-    "GLC": "GLCClassifier(**p).fit(X, y, meta=(X_meta, y_meta))",
-    "meta-transition": "MetaTransitionClassifier(**p).fit(X, y, meta=(X_meta, y_meta))",
-    "EM": "EMTransitionClassifier(**p).fit(X, y, meta=(X_meta, y_meta))",
+    "GLC": "GLCClassifier(**p).fit(X, y, meta=(X_clean, y_clean))",
+    "meta-transition": "MetaTransitionClassifier(**p).fit(X, y, meta=(X_clean, y_clean))",
+    "EM": "EMTransitionClassifier(**p).fit(X, y, meta=(X_clean, y_clean))",
     "EM, verified samples": "EMTransitionClassifier(**p).fit(X, y, y_verified=checked)",
 }
 MEMORY = """
@@ -27,12 +27,12 @@ rng, p = np.random.default_rng(0), {{"module": "linear", "max_epochs": 1, "rando
 X = rng.standard_normal((60_000, 1000), dtype=np.float32)  # a float64 copy would hide the fit's peak
 y = rng.integers(10, size=60_000)
 X[np.arange(60_000), y] += 3
-X_meta, y_meta, checked = X[:1000].copy(), y[:1000], np.where(np.arange(60_000) < 1000, y, -1)
-def fit(X, y, X_meta, y_meta, checked):
+X_clean, y_clean, checked = X[:1000].copy(), y[:1000], np.where(np.arange(60_000) < 1000, y, -1)
+def fit(X, y, X_clean, y_clean, checked):
     {fit}
-fit(X[:2000].copy(), y[:2000], X_meta, y_meta, checked[:2000])  # warm-up: loads modules
+fit(X[:2000].copy(), y[:2000], X_clean, y_clean, checked[:2000])  # warm-up: loads modules
 before = peak()
-fit(X, y, X_meta, y_meta, checked)
+fit(X, y, X_clean, y_clean, checked)
 print((peak() - before) / X.nbytes)
 """
 

@@ -133,52 +133,52 @@ class State:
         self.optimizer.step()
 
 
-def plain(state, x, y, x_meta, y_meta):
+def plain(state, x, y, x_meta, y_clean):
     """Run a plain step of cross-entropy."""
     state.step(F.cross_entropy(state.module(x), y))
 
 
-def double_backward(state, x, y, x_meta, y_meta):
+def double_backward(state, x, y, x_meta, y_clean):
     """Run a step of Algorithm 1 by double backward; the real step computes the logits again."""
-    look_ahead(state, state.module(x), y, x_meta, y_meta)
+    look_ahead(state, state.module(x), y, x_meta, y_clean)
     state.step(state.loss(state.module(x), y))
 
 
-def double_backward_shared(state, x, y, x_meta, y_meta):
+def double_backward_shared(state, x, y, x_meta, y_clean):
     """Run a step of Algorithm 1 by double backward; the real step reuses the logits of the look-ahead."""
     logits = state.module(x)
-    look_ahead(state, logits, y, x_meta, y_meta)
+    look_ahead(state, logits, y, x_meta, y_clean)
     state.step(state.loss(logits, y))
 
 
-def look_ahead(state, logits, y, x_meta, y_meta):
+def look_ahead(state, logits, y, x_meta, y_clean):
     """Update T by the clean loss after a virtual step of the network."""
     of = dict(state.module.named_parameters())
     gradients = torch.autograd.grad(state.loss(logits, y), list(of.values()), create_graph=True)
     ahead = {name: w - LR * g for (name, w), g in zip(of.items(), gradients, strict=True)}
     buffers = {name: buffer.clone() for name, buffer in state.module.named_buffers()}
-    state.step_theta(F.cross_entropy(functional_call(state.module, ahead | buffers, (x_meta,)), y_meta))
+    state.step_theta(F.cross_entropy(functional_call(state.module, ahead | buffers, (x_meta,)), y_clean))
 
 
-def with_higher(state, x, y, x_meta, y_meta):
+def with_higher(state, x, y, x_meta, y_clean):
     """Run a step of Algorithm 1 by the package higher."""
     import higher
 
     inner = torch.optim.SGD(state.module.parameters(), lr=LR)
     with higher.innerloop_ctx(state.module, inner) as (module, optimizer):
         optimizer.step(state.loss(module(x), y))
-        state.step_theta(F.cross_entropy(module(x_meta), y_meta))
+        state.step_theta(F.cross_entropy(module(x_meta), y_clean))
     state.step(state.loss(state.module(x), y))
 
 
-def with_torchopt(state, x, y, x_meta, y_meta):
+def with_torchopt(state, x, y, x_meta, y_clean):
     """Run a step of Algorithm 1 by the package torchopt."""
     import torchopt
 
     inner = torchopt.MetaSGD(state.module, lr=LR)
     before = torchopt.extract_state_dict(state.module, by="reference")
     inner.step(state.loss(state.module(x), y))
-    state.step_theta(F.cross_entropy(state.module(x_meta), y_meta))
+    state.step_theta(F.cross_entropy(state.module(x_meta), y_clean))
     torchopt.recover_state_dict(state.module, before)
     state.step(state.loss(state.module(x), y))
 

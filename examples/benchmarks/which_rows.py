@@ -1,4 +1,4 @@
-"""Compare samples to verify: from `suggest_rows`, at random, and with the lowest label quality.
+"""Compare samples to verify: from `suggest_samples`, at random, and with the lowest label quality.
 
     python examples/benchmarks/which_rows.py --data DIR           # 15 splits; each result is written immediately
     python examples/benchmarks/which_rows.py --report             # only write the page
@@ -99,7 +99,7 @@ def next_rows(model, n, draw, proba, y_noisy, rows, rng):
     if draw == SUSPICIOUS:
         quality = model.label_quality(proba, y_noisy)
         return left[np.argsort(quality[left], kind="stable")[:n]], np.ones(n)
-    found = model.suggest_rows(n, draw, random_state=rng)
+    found = model.suggest_samples(n, draw, random_state=rng)
     return found.position.to_numpy(), found.probability.to_numpy()
 
 
@@ -168,7 +168,7 @@ def line(target, draw, rows, at_random):
     """Return a line: widths after each round, last error, last coverage, and the share of samples that is needed."""
     widths, held = (mean(rows, target, key) for key in ("width", "held"))
     cells = [*(f"{w:.4f}" for w in widths), error(rows, target), f"{held[-1]:.2f}"]
-    name = draw if draw in (RANDOM, SUSPICIOUS) else "`suggest_rows`"
+    name = draw if draw in (RANDOM, SUSPICIOUS) else "`suggest_samples`"
     return name, [*cells, "1" if draw == RANDOM else needed(rows, at_random, target)]
 
 

@@ -51,7 +51,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from noisytransition import EMTransitionClassifier, TrustedKFold
+from noisytransition import EMTransitionClassifier, VerifiedKFold
 
 columns = make_column_transformer(
     (StandardScaler(), ["bill", "calls"]), (OneHotEncoder(), ["contract", "area"])
@@ -62,12 +62,12 @@ pipe = Pipeline([("columns", columns), ("clf", clf)])
 # %%
 # The search
 # ----------
-# `TrustedKFold` splits the verified samples only; all other samples are always in the
+# `VerifiedKFold` splits the verified samples only; all other samples are always in the
 # training set. The score is the accuracy on held-out verified samples.
 from sklearn.model_selection import GridSearchCV
 
 grid = {"clf__lr": [0.001, 0.01], "clf__module__hidden": [(), 32]}
-search = GridSearchCV(pipe, grid, cv=TrustedKFold(2))
+search = GridSearchCV(pipe, grid, cv=VerifiedKFold(2))
 search.fit(X, labels)
 results = pd.DataFrame(search.cv_results_).sort_values("rank_test_score")
 results[["param_clf__lr", "param_clf__module__hidden", "mean_test_score"]].round(3)

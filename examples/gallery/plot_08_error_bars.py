@@ -63,10 +63,10 @@ ax.legend()
 # %%
 # The fraction of wrong labels
 # ----------------------------
-# T and ``class_counts_``, the expected number of samples of each true class, give the
-# fraction of wrong labels.
+# T and ``noisy_class_counts_``, the expected number of samples of each true class, give
+# the fraction of wrong labels.
 for n_verified, clf in fits.items():
-    share = clf.class_counts_ / clf.class_counts_.sum()
+    share = clf.noisy_class_counts_ / clf.noisy_class_counts_.sum()
     wrong = 1 - share @ clf.transition_matrix_.diagonal()
     print(f"{n_verified} verified samples: {wrong:.1%} wrong")
 print(f"true fraction: {np.mean(y != y_noisy):.1%}")

@@ -39,12 +39,12 @@ verified = np.full(4000, None)
 verified[first] = y[first]  # in practice: a person verifies these samples
 model = LabelNoiseModel().fit(proba, y_noisy, y_verified=verified)
 print("{:.3f} [{:.3f}, {:.3f}]".format(*model.accuracy_interval()))
-print(model.plan("accuracy", width=0.02))
+print(model.plan_verification("accuracy", width=0.02))
 
 # %%
 # Verify, fit, stop
 # -----------------
-# ``suggest_rows`` prefers samples for which the correctness of the classifier is
+# ``suggest_samples`` prefers samples for which the correctness of the classifier is
 # uncertain. It returns the sampling probability of each, relative to a random draw. The
 # next fit weights the samples by its inverse, so the accuracy remains unbiased.
 import warnings
@@ -65,7 +65,9 @@ def loop(suggest, width=0.02, step=25):
         if (found[-1][3] - found[-1][2]) / 2 <= width:
             return np.array(found)
         if suggest:
-            more = model.suggest_rows(step, target="accuracy", random_state=len(rows))
+            more = model.suggest_samples(
+                step, target="accuracy", random_state=len(rows)
+            )
             probability[more.position] = more.probability
             new = more.position
         else:

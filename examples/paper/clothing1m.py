@@ -47,20 +47,20 @@ class Files:
         return ImageFiles([f"{self.root}/{key}" for key in keys], Compose([Resize(256), CenterCrop(224)]))
 
 
-def load_clothing1m(root, *, n_noisy=None, n_meta=None, random_state=None):
+def load_clothing1m(root, *, n_noisy=None, n_clean=None, random_state=None):
     """Load noisy samples, clean samples from the validation list, balanced by class, and the samples of the test list.
 
-    Images with a clean label are excluded from the noisy samples. ``rows`` and ``rows_meta`` are positions in the
+    Images with a clean label are excluded from the noisy samples. ``rows`` and ``rows_clean`` are positions in the
     lists of noisy and of validation images.
     """
     rng, files = np.random.RandomState(random_state), Files(root)
     clean, test, listed = (files.keys(name) for name in (VALIDATION, CLEAN[2], NOISY))
     y_clean, y_test = (np.array([files.clean[key] for key in keys]) for keys in (clean, test))
     y = np.array([files.noisy[key] for key in listed])
-    X_clean, rows_meta = files.images(clean), np.arange(len(clean))
-    if n_meta is not None:
-        rows_meta = draw_balanced(y_clean, n_meta, rng)
-        X_clean = Subset(X_clean, rows_meta.tolist())
+    X_clean, rows_clean = files.images(clean), np.arange(len(clean))
+    if n_clean is not None:
+        rows_clean = draw_balanced(y_clean, n_clean, rng)
+        X_clean = Subset(X_clean, rows_clean.tolist())
     known = {key for name in CLEAN for key in files.keys(name)}
     rows = np.flatnonzero([key not in known for key in listed])
     if n_noisy is not None:
@@ -69,12 +69,12 @@ def load_clothing1m(root, *, n_noisy=None, n_meta=None, random_state=None):
         files.images([listed[row] for row in rows]),
         y[rows],
         X_clean,
-        y_clean[rows_meta],
+        y_clean[rows_clean],
         files.images(test),
         y_test,
         classes=tuple(files.lines("category_names_eng.txt")),
         rows=rows,
-        rows_meta=rows_meta,
+        rows_clean=rows_clean,
     )
 
 

@@ -56,12 +56,12 @@ class Places(NamedTuple):
 
 
 @lru_cache(maxsize=1)
-def load(data, noise, rate, seed, scale, n_meta, held_out, places):
+def load(data, noise, rate, seed, scale, n_clean, held_out, places):
     """Load the samples of a cell; ``transition_matrix`` is T, for human labels the average T.
 
     With `held_out`, for the search of hyperparameters, the test samples are further clean samples, and T is None.
     """
-    drawn = 2 * n_meta if held_out else n_meta
+    drawn = 2 * n_clean if held_out else n_clean
     found = _images(data, noise, rate, seed, SCALES[scale].n_noisy, drawn, places.data_root)
     if noise in POWERS and scale != "features":
         raise ValueError(f"{noise} needs --scale features, not {scale!r}.")
@@ -69,7 +69,7 @@ def load(data, noise, rate, seed, scale, n_meta, held_out, places):
         found = with_features(found, data, places.features_dir)
         if noise in POWERS:
             found = redrawn(found, POWERS[noise], seed)
-    return _held_out(found, n_meta, seed) if held_out else found
+    return _held_out(found, n_clean, seed) if held_out else found
 
 
 def folder_of(root, name):
@@ -77,8 +77,8 @@ def folder_of(root, name):
     return root / name if (root / name).is_dir() else root
 
 
-def _images(data, noise, rate, seed, n_noisy, n_meta, data_root):
-    root, params = folder_of(data_root, data), {"n_noisy": n_noisy, "n_meta": n_meta, "random_state": seed}
+def _images(data, noise, rate, seed, n_noisy, n_clean, data_root):
+    root, params = folder_of(data_root, data), {"n_noisy": n_noisy, "n_clean": n_clean, "random_state": seed}
     if data == "clothing1m":
         return load_clothing1m(root, **params)._replace(transition_matrix=counted(*label_pairs(root), N_CLASSES[data]))
     people = FROM_PEOPLE.get(noise)
@@ -86,7 +86,7 @@ def _images(data, noise, rate, seed, n_noisy, n_meta, data_root):
     found = LOADERS[data](root, noise=labels, **params)
     if found.transition_matrix is not None:
         return found
-    true, given = (np.concatenate(pair) for pair in ((found.y_true, found.y_meta), (found.y, found.y_meta_noisy)))
+    true, given = (np.concatenate(pair) for pair in ((found.y_true, found.y_clean), (found.y, found.y_clean_noisy)))
     return found._replace(transition_matrix=counted(true, given, N_CLASSES[data]))
 
 
@@ -110,15 +110,15 @@ def with_features(found, data, folder):
     if folder is None:
         raise ValueError("--scale features needs --features-dir, the folder of features.")
     train, test = (np.load(Path(folder) / f"{data}_{part}.npy", mmap_mode="r") for part in ("train", "test"))
-    n_train, n_test = max(found.rows.max(), found.rows_meta.max()) + 1, len(found.y_test)
+    n_train, n_test = max(found.rows.max(), found.rows_clean.max()) + 1, len(found.y_test)
     if len(train) < n_train or len(test) != n_test:
         raise ValueError(
             f"{folder} has features of {len(train)} training and {len(test)} test samples; {n_train} and {n_test} are "
             "needed."
         )
-    X, X_meta, X_test = (rows.astype(np.float32) for rows in (train[found.rows], train[found.rows_meta], test))
+    X, X_clean, X_test = (rows.astype(np.float32) for rows in (train[found.rows], train[found.rows_clean], test))
     mean, std = moments(X)
-    return found._replace(X=(X - mean) / std, X_meta=(X_meta - mean) / std, X_test=(X_test - mean) / std)
+    return found._replace(X=(X - mean) / std, X_clean=(X_clean - mean) / std, X_test=(X_test - mean) / std)
 
 
 def identity_of_features(data, folder):
@@ -155,21 +155,23 @@ def redrawn(found, power, seed):
         nn.Linear, module__in_features=found.X.shape[1], module__out_features=n_classes, random_state=seed, **HEAD
     ).fit(found.X, found.y_true)
     rng, drawn = np.random.default_rng(seed), []
-    for X, y in ((found.X, found.y_true), (found.X_meta, found.y_meta)):
+    for X, y in ((found.X, found.y_true), (found.X_clean, found.y_clean)):
         share = T[y] * clf.predict_proba(X) ** power
         below = share.cumsum(axis=1) < rng.random((len(y), 1)) * share.sum(axis=1, keepdims=True)
         drawn.append(below.sum(axis=1))
-    true = np.concatenate([found.y_true, found.y_meta])
+    true = np.concatenate([found.y_true, found.y_clean])
     T = counted(true, np.concatenate(drawn), n_classes)
-    return found._replace(y=drawn[0], y_meta_noisy=drawn[1], transition_matrix=T)
+    return found._replace(y=drawn[0], y_clean_noisy=drawn[1], transition_matrix=T)
 
 
-def _held_out(found, n_meta, seed):
+def _held_out(found, n_clean, seed):
     """Split the clean samples into a half for training and a half that replaces the test samples."""
-    halves = train_test_split(np.arange(len(found.y_meta)), train_size=n_meta, stratify=found.y_meta, random_state=seed)
-    (X, y), (X_test, y_test) = ((_take(found.X_meta, rows), found.y_meta[rows]) for rows in halves)
-    unknown = {"transition_matrix": None, "y_true": None, "y_meta_noisy": None, "rows_meta": None}
-    return found._replace(X_meta=X, y_meta=y, X_test=X_test, y_test=y_test, **unknown)
+    halves = train_test_split(
+        np.arange(len(found.y_clean)), train_size=n_clean, stratify=found.y_clean, random_state=seed
+    )
+    (X, y), (X_test, y_test) = ((_take(found.X_clean, rows), found.y_clean[rows]) for rows in halves)
+    unknown = {"transition_matrix": None, "y_true": None, "y_clean_noisy": None, "rows_clean": None}
+    return found._replace(X_clean=X, y_clean=y, X_test=X_test, y_test=y_test, **unknown)
 
 
 def _take(X, rows):

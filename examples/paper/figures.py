@@ -66,7 +66,7 @@ def main():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         clf = fitted(cell, data, places)
-    posterior = clf.noise_model_.posterior(clf.predict_proba(data.X), data.y, calibrate=False)
+    posterior = clf.noise_model_.label_posterior(clf.predict_proba(data.X), data.y, calibrated=True)
     proposed, sure = posterior.argmax(axis=1), posterior.max(axis=1)
     changed = np.flatnonzero((proposed != data.y) & (sure > 0.9))
     shown = np.random.default_rng(0).choice(changed, N_IMAGES, replace=False)

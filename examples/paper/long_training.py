@@ -61,7 +61,7 @@ def load(labels, seed, root):
     """Load 3,000 noisy and 500 clean images."""
     noise = people_s_labels(root, "worse") if labels == "human" else cifar10_noise(0.4)
     folder = folder_of(root, "cifar10")
-    data = LOADERS["cifar10"](folder, noise=noise, n_noisy=3000, n_meta=500, random_state=seed)
+    data = LOADERS["cifar10"](folder, noise=noise, n_noisy=3000, n_clean=500, random_state=seed)
     if data.transition_matrix is None:
         data = data._replace(transition_matrix=count_transition_matrix(data.y_true, data.y, 10))
     return data
@@ -79,7 +79,7 @@ def run(labels, seed, epochs, name, root):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         clf = METHODS[name](data.transition_matrix, module=SmallCNN, module__n_classes=10, **params)
-        clf.fit(data.X, data.y, meta=(data.X_meta, data.y_meta))
+        clf.fit(data.X, data.y, meta=(data.X_clean, data.y_clean))
     row = {"labels": labels, "seed": seed, "epochs": epochs, "method": name}
     row |= {"accuracy": float(clf.score(data.X_test, data.y_test)), "seconds": round(time.perf_counter() - started, 1)}
     if hasattr(clf, "transition_matrix_"):

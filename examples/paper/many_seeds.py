@@ -41,9 +41,9 @@ def mnist(seed, places):
     X, y = mnist_data()
     X = (X / 255).astype(np.float32)
     X, X_test, y, y_test = train_test_split(X, y, test_size=900, stratify=y, random_state=seed)
-    X, X_meta, y, y_meta = train_test_split(X, y, test_size=100, stratify=y, random_state=seed)
+    X, X_clean, y, y_clean = train_test_split(X, y, test_size=100, stratify=y, random_state=seed)
     T = pair_noise(10, 0.45)
-    data = ComparisonData(X, flip_labels(y, T, random_state=seed), X_meta, y_meta, X_test, y_test, T, y)
+    data = ComparisonData(X, flip_labels(y, T, random_state=seed), X_clean, y_clean, X_test, y_test, T, y)
     return _em(data, seed, max_epochs=20), data
 
 
@@ -54,7 +54,7 @@ def generated(seed, places, load):
 
 
 def _em(data, seed, **params):
-    return EMTransitionClassifier(random_state=seed, **params).fit(data.X, data.y, meta=(data.X_meta, data.y_meta))
+    return EMTransitionClassifier(random_state=seed, **params).fit(data.X, data.y, meta=(data.X_clean, data.y_clean))
 
 
 PROBLEMS = {

@@ -62,37 +62,37 @@ def split(X, y_true, y_noisy, X_test, y_test, seed, n_verified=N_VERIFIED):
 def pooled(data, y_verified):
     """Join noisy and verified samples; the latter get the labels `y_verified`."""
     stacked = vstack if issparse(data.X) else np.concatenate
-    return stacked([data.X, data.X_meta]), np.concatenate([data.y, y_verified])
+    return stacked([data.X, data.X_clean]), np.concatenate([data.y, y_verified])
 
 
 def ignoring(make, data):
     """Train on all noisy labels as if they were true."""
-    return make().fit(*pooled(data, data.y_meta_noisy))
+    return make().fit(*pooled(data, data.y_clean_noisy))
 
 
 def together(make, data):
     """Train on all samples; verified labels replace the noisy labels."""
-    return make().fit(*pooled(data, data.y_meta))
+    return make().fit(*pooled(data, data.y_clean))
 
 
 def clean_only(make, data):
     """Train on the verified samples only."""
-    return make().fit(data.X_meta, data.y_meta)
+    return make().fit(data.X_clean, data.y_clean)
 
 
 def with_clean(make, data):
     """Train on noisy samples, with the verified samples as clean data."""
-    return make().fit(data.X, data.y, meta=(data.X_meta, data.y_meta))
+    return make().fit(data.X, data.y, meta=(data.X_clean, data.y_clean))
 
 
 def with_pairs(make, data):
     """Train as in `with_clean`, and pass the noisy labels of the verified samples."""
-    return make().fit(data.X, data.y, meta=(data.X_meta, data.y_meta), y_meta_noisy=data.y_meta_noisy)
+    return make().fit(data.X, data.y, meta=(data.X_clean, data.y_clean), y_clean_noisy=data.y_clean_noisy)
 
 
 def cleanlab(make, data):
     """Train cleanlab's classifier with our classifier as its base, on all noisy labels."""
-    X, y = pooled(data, data.y_meta_noisy)
+    X, y = pooled(data, data.y_clean_noisy)
     clf, T = fit_cleanlab(make(), data._replace(X=X, y=y), seed=0)
     clf.transition_matrix_ = T
     return clf
@@ -138,7 +138,7 @@ def references(load, seed, folder):
     errors = {
         "identity": transition_error(T, np.eye(len(T))),
         "verified pairs counted": transition_error(
-            T, count_transition_matrix(data.y_meta, data.y_meta_noisy, len(T), smoothing=1e-9)
+            T, count_transition_matrix(data.y_clean, data.y_clean_noisy, len(T), smoothing=1e-9)
         ),
         "sampling limit": sampling_limit(T, np.bincount(data.y_true, minlength=len(T))),
     }

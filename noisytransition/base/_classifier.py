@@ -51,7 +51,7 @@ _SHARED = NET_NAMES | {"dtype", "precision", "batch_transform"}
 _WRITTEN = "__written_signature__"
 
 #: arguments of `fit` that searches and pipelines route by default, without `set_fit_request`
-REQUESTED = dict.fromkeys(("y_verified", "meta", "X_meta", "y_meta", "y_meta_noisy", "sources", "groups"), True)
+REQUESTED = dict.fromkeys(("y_verified", "meta", "X_clean", "y_clean", "y_clean_noisy", "sources", "groups"), True)
 
 
 @cache
@@ -148,7 +148,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
     #: whether `fit` uses the labels of several sources
     _takes_sources = False
     #: how the clean samples were drawn, for methods without this parameter
-    meta_sampling = "random"
+    verified_sampling = "random"
     #: parameters of the published algorithm; None: not published
     _PUBLISHED: ClassVar[dict[str, Any] | None] = None
     classes_: NDArray
@@ -216,9 +216,9 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         *,
         y_verified: ArrayLike | None = None,
         meta: SeparateSamples | None = None,
-        X_meta: Samples | None = None,
-        y_meta: ArrayLike | None = None,
-        y_meta_noisy: ArrayLike | None = None,
+        X_clean: Samples | None = None,
+        y_clean: ArrayLike | None = None,
+        y_clean_noisy: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         sources: ArrayLike | None = None,
         groups: ArrayLike | None = None,
@@ -244,14 +244,14 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             True labels of verified samples; missing for all others (None, NaN, NA, or -1 if the classes are 0, 1, 2).
             Verified samples are the clean set and are excluded from the noisy set. Methods that count pairs of true and
             noisy labels also use their noisy labels in y.
-        meta : tuple of (X_meta, y_meta), or torch Dataset of pairs, optional
+        meta : tuple of (X_clean, y_clean), or torch Dataset of pairs, optional
             The small set of samples with verified labels (the *meta* set of the literature), if these are not in X.
             Cross-validation does not index this tuple, and a Pipeline does not transform it.
-        X_meta, y_meta : optional
-            `meta` as two arguments, which ``Pipeline(..., transform_input=["X_meta"])`` transforms. Cross-validation
+        X_clean, y_clean : optional
+            `meta` as two arguments, which ``Pipeline(..., transform_input=["X_clean"])`` transforms. Cross-validation
             indexes all arguments of length n_samples; use `meta` to prevent this.
-        y_meta_noisy : array-like of shape (n_meta,), optional
-            Noisy labels of the samples in `meta` or `X_meta`; missing if unknown.
+        y_clean_noisy : array-like of shape (n_clean,), optional
+            Noisy labels of the samples in `meta` or `X_clean`; missing if unknown.
         sample_weight : array-like of shape (n_samples,), optional
             Sample weights in each training on noisy samples: batches are drawn in proportion to the weights. Samples of
             weight 0 are omitted, unless they are verified; training ignores weights of verified samples. Weights must
@@ -276,7 +276,9 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             self._validate_params()
             check_module(self.module, [name for name in self._net_params if name.startswith("module__")])
             check_device(self.device)
-            data = read_rows(self, X, y, y_verified, meta, X_meta, y_meta, y_meta_noisy, sample_weight, sources, groups)
+            data = read_rows(
+                self, X, y, y_verified, meta, X_clean, y_clean, y_clean_noisy, sample_weight, sources, groups
+            )
             self._check_labels(data)
             # before random_state changes
             fingerprint = {} if state is None else describe_fit(self, data.noisy, data.clean, data.sources)
@@ -405,7 +407,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         """Compute the accuracy; if samples are marked as verified, on these only.
 
         On samples of `fit`, this is a training score, which is too high. To estimate the accuracy on new samples, use
-        `cross_val_score` with ``cv=TrustedKFold(3)``, or ``noise_model_.accuracy_interval()``.
+        `cross_val_score` with ``cv=VerifiedKFold(3)``, or ``noise_model_.accuracy_interval()``.
 
         Parameters
         ----------

@@ -37,9 +37,9 @@ class NoiseModelMixin:
         return self._model().transition_matrix_
 
     @property
-    def class_counts_(self) -> NDArray[np.float64]:
+    def noisy_class_counts_(self) -> NDArray[np.float64]:
         """Expected number of noisy samples of each true class, of shape (n_classes,)."""
-        return self._model().class_counts_
+        return self._model().noisy_class_counts_
 
     # ---- error bars and summary of T
     @property
@@ -116,7 +116,7 @@ class NoiseModelMixin:
         y_verified : array-like of shape (n_samples,), optional
             True labels of verified samples, as in `fit`. If you pass X, also pass them again.
         """
-        return self._apply(LabelNoiseModel.posterior, X, y_noisy, y_verified)
+        return self._apply(LabelNoiseModel.label_posterior, X, y_noisy, y_verified)
 
     def label_quality(self, X: Samples | None = None, y_noisy: Any = None, *, y_verified: Any = None) -> Any:
         """Compute the probability that each label is correct, P(true class = noisy label | x, noisy label).
@@ -165,9 +165,9 @@ class NoiseModelMixin:
         self,
         X: Samples | None = None,
         y_noisy: Any = None,
-        X_meta: Samples | None = None,
-        y_meta: ArrayLike | None = None,
-        y_meta_noisy: ArrayLike | None = None,
+        X_clean: Samples | None = None,
+        y_clean: ArrayLike | None = None,
+        y_clean_noisy: ArrayLike | None = None,
         *,
         y_verified: Any = None,
         proba: ArrayLike | None = None,
@@ -181,18 +181,18 @@ class NoiseModelMixin:
         ----------
         X, y_noisy, y_verified
             As in `label_posterior`. Verified samples are not listed, but their wrong labels are counted.
-        X_meta, y_meta, y_meta_noisy : array-like of n_meta samples, optional
+        X_clean, y_clean, y_clean_noisy : array-like of n_clean samples, optional
             Clean samples that `fit` has not seen, for the accuracy and a calibration plot; and their noisy labels, to
             count wrong labels and to test whether one T is enough.
         proba : array-like of shape (n_samples, n_classes), optional
             P(true class | x) from a classifier that was not trained on X. Default: as in `label_posterior`.
         **options
-            `display_rows`, by default X, and `level`, `max_rows` and `title`, as in `report.noise_report`.
+            `display_samples`, by default X, and `level`, `max_samples` and `title`, as in `report.noise_report`.
         """
-        proba_meta = None if X_meta is None else self.predict_proba(X_meta)
-        if options.get("display_rows") is None:  # rows that can be indexed
-            options["display_rows"] = validate_rows(self, X, reset=False) if isinstance(X, Mapping) else X
-        options |= {"proba_clean": proba_meta, "y_clean": y_meta, "y_clean_noisy": y_meta_noisy}
+        proba_clean = None if X_clean is None else self.predict_proba(X_clean)
+        if options.get("display_samples") is None:  # rows that can be indexed
+            options["display_samples"] = validate_rows(self, X, reset=False) if isinstance(X, Mapping) else X
+        options |= {"proba_clean": proba_clean, "y_clean": y_clean, "y_clean_noisy": y_clean_noisy}
         columns = getattr(self, "feature_names_in_", None)
         return self._apply(noise_report, X, y_noisy, y_verified, proba, columns=columns, **options)
 
@@ -200,7 +200,7 @@ class NoiseModelMixin:
         """Apply a method of `LabelNoiseModel` to labels and probabilities of X, by default of the samples of `fit`."""
         warn_of_order(X, y_noisy)
         proba = self._proba_of_true(X, y_noisy) if proba is None else proba
-        return method(self._model(), proba, y_noisy, y_verified=y_verified, calibrate=False, **options)
+        return method(self._model(), proba, y_noisy, y_verified=y_verified, calibrated=True, **options)
 
     def _proba_of_true(self, X: Any, y_noisy: Any) -> NDArray:
         """P(true class | x), out-of-fold for the samples of `fit` if the classifier has these probabilities."""

@@ -35,7 +35,7 @@ DRAWS = ("iterator_train", "iterator_train__batch_sampler", "iterator_train__sam
 # end of error messages about clean data
 HOW_TO_PASS = (
     "Pass the true labels of verified samples as fit(X, df[['label', 'verified']]) or fit(X, y, y_verified=labels), "
-    "missing for all others; or pass separate clean samples as fit(X, y, meta=(X_meta, y_meta))."
+    "missing for all others; or pass separate clean samples as fit(X, y, meta=(X_clean, y_clean))."
 )
 
 
@@ -61,9 +61,9 @@ def read_rows(
     y: ArrayLike | None,
     y_verified: ArrayLike | None = None,
     meta: SeparateSamples | None = None,
-    X_meta: Samples | None = None,
-    y_meta: ArrayLike | None = None,
-    y_meta_noisy: ArrayLike | None = None,
+    X_clean: Samples | None = None,
+    y_clean: ArrayLike | None = None,
+    y_clean_noisy: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     sources: ArrayLike | None = None,
     groups: ArrayLike | None = None,
@@ -75,22 +75,22 @@ def read_rows(
     warn_of_order(X, y, y_verified, sample_weight, sources, groups)
     if y is None and _is_dataset(X):
         y = _labels_of_pairs(X, "X")
-    X_meta, y_meta = separate_samples(meta, X_meta, y_meta, y_meta_noisy)
+    X_clean, y_clean = separate_samples(meta, X_clean, y_clean, y_clean_noisy)
     rows = validate_rows(estimator, X, reset=True)
-    beside = None if X_meta is None else _separate_rows(estimator, X_meta, rows)
-    separate = None if beside is None else SeparateLabels(len(beside), y_meta, y_meta_noisy)
+    beside = None if X_clean is None else _separate_rows(estimator, X_clean, rows)
+    separate = None if beside is None else SeparateLabels(len(beside), y_clean, y_clean_noisy)
     labels = labels_of_fit(len(rows), y, y_verified, separate, sources, sample_weight, groups)
-    return _with_labels(rows, beside, labels, by_label=not draws and estimator.meta_sampling == "random")
+    return _with_labels(rows, beside, labels, by_label=not draws and estimator.verified_sampling == "random")
 
 
-def _separate_rows(estimator: BaseEstimator, X_meta: Any, rows: Rows) -> Rows:
-    """Validate X_meta. Raise unless its samples have the shape of the samples of X, as batches can have rows of both.
+def _separate_rows(estimator: BaseEstimator, X_clean: Any, rows: Rows) -> Rows:
+    """Validate X_clean. Raise unless its samples have the shape of the samples of X, as batches can have rows of both.
 
     Warn if they seem unscaled, or are also in X.
     """
-    beside = validate_rows(estimator, X_meta, reset=False, name="X_meta")
+    beside = validate_rows(estimator, X_clean, reset=False, name="X_clean")
     if beside.sample_shape != rows.sample_shape:
-        found = f"samples of X_meta have the shape {beside.sample_shape}, samples of X {rows.sample_shape}"
+        found = f"samples of X_clean have the shape {beside.sample_shape}, samples of X {rows.sample_shape}"
         raise ValueError(f"{found}. Pass equal shapes.")
     if type(rows) is type(beside) is Rows and not has_parts(rows.source):
         warn_if_unscaled(rows, beside)
@@ -122,23 +122,23 @@ def _with_labels(rows: Rows, beside: Rows | None, labels: Labels, *, by_label: b
 
 
 # ---------------------------------------------------------------------------- the form of clean data
-def separate_samples(meta: object, X_meta: object, y_meta: object, y_meta_noisy: object) -> tuple[Any, Any]:
-    """Return X_meta and y_meta from any form; None without separate clean samples."""
-    if meta is not None and X_meta is not None:
-        raise ValueError("clean data was given 2 times, as meta and X_meta. Pass one of them.")
-    if (X_meta is None) != (y_meta is None):
-        alone = "X_meta" if y_meta is None else "y_meta"
-        raise ValueError(f"X_meta and y_meta go together, but only {alone} was given. Pass both.")
-    if y_meta_noisy is not None and meta is None and X_meta is None:
-        raise ValueError("y_meta_noisy was given without meta. Pass noisy labels of verified samples of X in y.")
+def separate_samples(meta: object, X_clean: object, y_clean: object, y_clean_noisy: object) -> tuple[Any, Any]:
+    """Return X_clean and y_clean from any form; None without separate clean samples."""
+    if meta is not None and X_clean is not None:
+        raise ValueError("clean data was given 2 times, as meta and X_clean. Pass one of them.")
+    if (X_clean is None) != (y_clean is None):
+        alone = "X_clean" if y_clean is None else "y_clean"
+        raise ValueError(f"X_clean and y_clean go together, but only {alone} was given. Pass both.")
+    if y_clean_noisy is not None and meta is None and X_clean is None:
+        raise ValueError("y_clean_noisy was given without meta. Pass noisy labels of verified samples of X in y.")
     if meta is None:
-        return X_meta, y_meta
+        return X_clean, y_clean
     if isinstance(meta, Dataset):
         _check_dataset(meta, "meta")
         return meta, _labels_of_pairs(meta, "meta")
     if not isinstance(meta, tuple | list) or len(meta) != 2:
         got = type(meta).__name__
-        raise ValueError(f"meta must be a pair (X_meta, y_meta), got a {got}. Pass noisy labels as y_meta_noisy.")
+        raise ValueError(f"meta must be a pair (X_clean, y_clean), got a {got}. Pass noisy labels as y_clean_noisy.")
     return tuple(meta)
 
 
@@ -263,7 +263,7 @@ def rows_to_score(
     is_label = has_minus_one(getattr(classifier, "classes_", None))
     labels = read_labels(columns, _num_samples(X), minus_one_is_label=is_label)
     if not len(labels.clean):
-        raise ValueError("no sample is verified, but scores need verified samples. Use cv=TrustedKFold(...).")
+        raise ValueError("no sample is verified, but scores need verified samples. Use cv=VerifiedKFold(...).")
     if sample_weight is not None:
         sample_weight = _safe_indexing(sample_weight, labels.is_clean)
     of_draw = _weights_to_score(classifier, labels)

@@ -35,7 +35,7 @@ def warn_if_unscaled(rows: Rows, clean: Rows) -> None:
     if np.median(distance / np.maximum(some.std(axis=0), 1e-12)) > _FAR:
         warnings.warn(
             "The clean samples are far from X in most features, so they are probably not scaled in the same way. A "
-            "Pipeline does not transform meta: use y_verified, or X_meta with transform_input=['X_meta'].",
+            "Pipeline does not transform meta: use y_verified, or X_clean with transform_input=['X_clean'].",
             stacklevel=5,
         )
 
@@ -136,6 +136,6 @@ def warn_of_equal_shares(noisy: NDArray[np.int64], clean: NDArray[np.int64], cla
     warnings.warn(
         f"There are {of_clean[0]} clean samples of each class, but {of_noisy[most]:,} noisy labels {names[most]!r} and "
         f"{of_noisy[least]:,} {names[least]!r}. Stratified clean samples bias T and the probabilities: draw them at "
-        "random or use EMTransitionClassifier(meta_sampling='stratified').",
+        "random or use EMTransitionClassifier(verified_sampling='stratified').",
         stacklevel=4,
     )

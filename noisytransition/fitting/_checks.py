@@ -53,7 +53,7 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "anchor_percentile": [Interval(Real, 0, 100, closed="right"), StrOptions({"auto"}), None],
     "inner_lr": [POSITIVE, None],
     "meta_batch_size": [COUNT, ALL_ROWS, None],
-    "meta_sampling": [StrOptions({"random", "stratified"})],
+    "verified_sampling": [StrOptions({"random", "stratified"})],
     "n_jobs": [COUNT, Interval(Integral, None, -1, closed="right"), None],
 }
 

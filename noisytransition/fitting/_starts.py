@@ -84,10 +84,10 @@ def _check_start(run: Run, init: str | ArrayLike) -> None:
             "n_classes) with rows that sum to 1."
         )
     if init.startswith("gold") and not run.n_clean:
-        raise ValueError(f"transition_init={init!r} needs clean data. Pass y_verified, or meta=(X_meta, y_meta).")
+        raise ValueError(f"transition_init={init!r} needs clean data. Pass y_verified, or meta=(X_clean, y_clean).")
     if init == "count" and "noisy_label" not in run.clean.columns:
         raise ValueError(
-            "transition_init='count' needs noisy labels of clean samples. Pass y_meta_noisy or y_verified."
+            "transition_init='count' needs noisy labels of clean samples. Pass y_clean_noisy or y_verified."
         )
 
 

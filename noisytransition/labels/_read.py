@@ -33,7 +33,7 @@ class SeparateLabels(NamedTuple):
     n: int
     true: Any
     given: Any
-    names: tuple[str, str] = ("y_meta", "y_meta_noisy")
+    names: tuple[str, str] = ("y_clean", "y_clean_noisy")
 
 
 @dataclass
@@ -115,15 +115,15 @@ def read_labels(
         ignored = ignored & ~true.known
         given = Column(given.known & ~ignored, given.labels[~ignored[given.known]])
     separate = separate or SeparateLabels(0, [], None)
-    y_meta, y_meta_noisy = separate.names
+    y_clean, y_clean_noisy = separate.names
     found = {
         columns.name: given,
         "y_verified": true,
-        y_meta: complete_column(separate.true, separate.n, y_meta),
-        y_meta_noisy: read_column(separate.given, separate.n, y_meta_noisy, minus_one_is_missing=not is_label),
+        y_clean: complete_column(separate.true, separate.n, y_clean),
+        y_clean_noisy: read_column(separate.given, separate.n, y_clean_noisy, minus_one_is_missing=not is_label),
     }
     if columns.by_source is not None:
-        columns.by_source.check([*true.labels.tolist(), *found[y_meta].labels.tolist()], columns.name)
+        columns.by_source.check([*true.labels.tolist(), *found[y_clean].labels.tolist()], columns.name)
         labels = columns.by_source.labels
         found[f"{columns.name} of all sources"] = Column(np.ones(len(labels), dtype=bool), labels)
     is_new = classes is None
@@ -132,8 +132,8 @@ def read_labels(
         check_spelling(classes, codes.values())
     return Labels(
         classes,
-        np.append(codes[columns.name], codes[y_meta_noisy]),
-        np.append(codes["y_verified"], codes[y_meta]),
+        np.append(codes[columns.name], codes[y_clean_noisy]),
+        np.append(codes["y_verified"], codes[y_clean]),
         n,
         relative_probabilities(columns.probability, true.known, separate.n),
         None if columns.by_source is None else columns.by_source.of_classes(classes),
@@ -186,7 +186,7 @@ def labels_of_fit(
     if columns.verified is not None and not len(labels.clean):
         raise ValueError(
             f"no sample is verified: y_verified, or the column {VERIFIED!r}, has no label. Enter true labels; in "
-            "cross-validation, shuffle the folds or, for scores and searches, use TrustedKFold."
+            "cross-validation, shuffle the folds or, for scores and searches, use VerifiedKFold."
         )
     check_classification_targets(labels.classes[labels.noisy[labels.noisy >= 0]])
     with warnings.catch_warnings():  # few clean samples with many classes are no regression target
@@ -232,11 +232,11 @@ def _check_classes(labels: Labels, stacklevel: int) -> None:
     true = labels.names(labels.clean)
     if absent := sorted(labels.names(labels.given[labels.n_X :]) - given - true):
         raise ValueError(
-            f"y_meta_noisy has labels {shortened(absent)} that are in neither y nor y_meta; y has "
+            f"y_clean_noisy has labels {shortened(absent)} that are in neither y nor y_clean; y has "
             f"{shortened(sorted(given))}. Correct them; {ENCODE_ALL}."
         )
     if absent := sorted(true - given):
-        name = "y_verified" if labels.is_clean[: labels.n_X].any() else "y_meta"
+        name = "y_verified" if labels.is_clean[: labels.n_X].any() else "y_clean"
         warnings.warn(
             f"{name} has the classes {shortened(absent)}, which no noisy label has; they are treated as separate "
             f"classes. If they are spelt differently in y, correct them; {ENCODE_ALL}.",

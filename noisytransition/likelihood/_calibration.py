@@ -109,33 +109,33 @@ class CalibratedLikelihood:
     times its weight, of a pair ``- log T[i, j]``. Log s and b have a unit normal prior, an entry of B a normal one with
     precision 10 times the variance of u, so that it adds about 0.3 to a logit.
 
-    `pairs` of shape (c, c) counts samples with both labels known; `meta_weight` are the weights of clean samples, and
-    `meta_offset` is the log ratio of the class priors of clean and noisy samples.
+    `pairs` of shape (c, c) counts samples with both labels known; `clean_weight` are the weights of clean samples, and
+    `log_prior_ratio` is the log ratio of the class priors of clean and noisy samples.
     """
 
     def __init__(
         self,
         proba: NDArray,
         y: NDArray,
-        proba_meta: NDArray,
-        y_meta: NDArray,
+        proba_clean: NDArray,
+        y_clean: NDArray,
         pairs: NDArray,
-        meta_weight: NDArray | float = 1.0,
-        meta_offset: NDArray | float = 0.0,
+        clean_weight: NDArray | float = 1.0,
+        log_prior_ratio: NDArray | float = 0.0,
     ) -> None:
         self.c = len(pairs)
         self.pairs = pairs
-        self.meta_offset = meta_offset
-        self.n_rows = len(y) + len(y_meta)
+        self.log_prior_ratio = log_prior_ratio
+        self.n_rows = len(y) + len(y_clean)
         self.with_matrix = self.c <= MOST_CLASSES_WITH_MATRIX
         order = np.argsort(y, kind="stable")
-        self.n_clean = np.bincount(y_meta, minlength=self.c)
-        self.absent = ~(proba.any(axis=0) | proba_meta.any(axis=0) | (self.n_clean > 0))
-        self.floor = _floor((proba, proba_meta), self.absent)
-        u = centred_logits(np.concatenate([proba[order], proba_meta]), self.absent, self.floor)
+        self.n_clean = np.bincount(y_clean, minlength=self.c)
+        self.absent = ~(proba.any(axis=0) | proba_clean.any(axis=0) | (self.n_clean > 0))
+        self.floor = _floor((proba, proba_clean), self.absent)
+        u = centred_logits(np.concatenate([proba[order], proba_clean]), self.absent, self.floor)
         self.precision = map_precision(u, self.absent)
-        blocks = _in_blocks(u[len(y) :], y_meta)
-        weight = np.broadcast_to(meta_weight, len(y_meta))
+        blocks = _in_blocks(u[len(y) :], y_clean)
+        weight = np.broadcast_to(clean_weight, len(y_clean))
         self.clean_blocks = [(of_block, places, weight[rows]) for rows, of_block, places in blocks]
         noisy = u[: len(y)].astype(np.float32 if y.size * self.c > _MOST_IN_DOUBLE else np.float64)
         self.rows = (_RowsOfFewClasses if self.with_matrix else _RowsByLabel)(noisy, y[order], self.c)
@@ -165,11 +165,11 @@ class CalibratedLikelihood:
         converged = bool(found.success) or found.nit < max_iter  # or stopped early on purpose
         return Maximum(T, counts + self.pairs, calibration, -found.fun * self.n_rows, converged, found.nit)
 
-    def with_weights(self, meta_weight: NDArray) -> "CalibratedLikelihood":
+    def with_weights(self, clean_weight: NDArray) -> "CalibratedLikelihood":
         """The likelihood with other weights of the clean samples; `maximise` continues from the present maximum."""
         other = copy(self)
         ends = np.cumsum([len(weight) for *_, weight in self.clean_blocks])[:-1]
-        parts = zip(self.clean_blocks, np.split(meta_weight, ends), strict=True)
+        parts = zip(self.clean_blocks, np.split(clean_weight, ends), strict=True)
         other.clean_blocks = [(u, places, weight) for (u, places, _), weight in parts]
         return other
 
@@ -216,7 +216,7 @@ class CalibratedLikelihood:
         """Mean loss per sample and its gradient: add clean samples and priors to sums of noisy samples and pairs."""
         log_scale, bias, matrix, _ = self.unpack(x)
         scale = _scale(log_scale)
-        offset = (self.bias_of_all(bias) + self.meta_offset)[:, None]
+        offset = (self.bias_of_all(bias) + self.log_prior_ratio)[:, None]
         log_likelihood = of_rows + of_known
         for u, places, weight in self.clean_blocks:
             z = self.linear(log_scale, matrix) @ u if self.with_matrix else scale * u

@@ -45,7 +45,7 @@ def class_offset(likelihood: CalibratedLikelihood, init: NDArray) -> NDArray[np.
     none = np.zeros_like(init)
     of_clean = shares = _shares(likelihood.n_clean)
     for _ in range(_MAX_ROUNDS):
-        likelihood.meta_offset = np.log(of_clean / shares)
+        likelihood.log_prior_ratio = np.log(of_clean / shares)
         likelihood.maximise(start, none, MAX_ITER, 0.0)
         x: Any = likelihood.x
         before = shares
@@ -61,9 +61,9 @@ def _shares(counts: NDArray) -> NDArray[np.float64]:
     return np.asarray(counts / counts.sum())
 
 
-def weights_of_clean_rows(offset: NDArray, y_meta: NDArray) -> NDArray[np.float64]:
+def weights_of_clean_rows(offset: NDArray, y_clean: NDArray) -> NDArray[np.float64]:
     """Weights, with mean 1, that give clean samples the class prior of the noisy samples."""
-    weights = np.exp(-offset)[y_meta]
+    weights = np.exp(-offset)[y_clean]
     return weights / weights.mean()
 
 

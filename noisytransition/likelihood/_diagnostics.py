@@ -49,7 +49,7 @@ _CHOSEN = (
 )
 _NOT_VERIFIED = (
     "no sample is verified: T rests on the classifier alone, and its error bars are too short; verify 50 samples, such "
-    "as those of suggest_rows"
+    "as those of suggest_samples"
 )
 
 
@@ -109,7 +109,7 @@ def _codes(fit: NoiseFit, bars: TransitionUncertainty | None, classes: NDArray) 
     """Another order of the classes explains the verified labels better: by the predictions, or by T and its bars."""
     of = fit.held_out
     places = np.arange(len(classes))
-    predicted = pair_counts(of.clean, fit.best.proba_meta[:, places].argmax(axis=1), len(places))
+    predicted = pair_counts(of.clean, fit.best.proba_clean[:, places].argmax(axis=1), len(places))
     order = _better_order(predicted, predicted)
     own, other = (predicted[places, of_order][order != places].sum() for of_order in (places, order))
     if special.bdtrc(other - 1, own + other, 0.5) >= WARN_P:  # McNemar, 1947
@@ -154,7 +154,7 @@ def _unknown_shares(fit: NoiseFit) -> str:
         return ""
     return (
         "each class has the same number of clean samples, unlike the noisy samples; if the clean samples are "
-        "stratified, set meta_sampling='stratified'"
+        "stratified, set verified_sampling='stratified'"
     )
 
 
@@ -214,7 +214,7 @@ def _under_trained(held_out: HeldOut, weights: NDArray) -> str:
     """The loss of held-out clean samples was high at the end, and still decreasing."""
     candidates = held_out.candidates
     y = held_out.clean
-    half, end = (tempered_log_loss(candidates[k].proba_meta, y, weights) for k in ((len(candidates) - 1) // 2, -1))
+    half, end = (tempered_log_loss(candidates[k].proba_clean, y, weights) for k in ((len(candidates) - 1) // 2, -1))
     fell = half - end
     guessing = np.log(len(held_out.pairs))
     if len(y) < 2 or fell.mean() <= _FALLING * fell.std() / len(y) ** 0.5 or end.mean() <= _HIGH_LOSS * guessing:
@@ -231,7 +231,7 @@ def _memorised(fit: NoiseFit) -> str:
     noisy = fit.held_out.noisy
     if fit.calibration is not None:  # T is about all samples, including the verified ones
         known = fit.held_out.noisy_of_clean >= 0
-        given = np.concatenate([given, fit.best.proba_meta[known]])
+        given = np.concatenate([given, fit.best.proba_clean[known]])
         noisy = np.concatenate([noisy, fit.held_out.noisy_of_clean[known]])
     proba = fit.calibrated(given)
     predicted = given.argmax(axis=1)

@@ -78,9 +78,9 @@ def em_transition_matrix(
     *,
     init: ArrayLike | None = None,
     prior: Prior = "symmetric",
-    proba_meta: ArrayLike | None = None,
-    y_meta: ArrayLike | None = None,
-    meta_weight: float = 1.0,
+    proba_clean: ArrayLike | None = None,
+    y_clean: ArrayLike | None = None,
+    clean_weight: float = 1.0,
     counts: ArrayLike | None = None,
     max_iter: int = MAX_ITER,
     tol: float = 1e-5,
@@ -117,12 +117,12 @@ def em_transition_matrix(
         superclass of each class; wrong labels are equally likely within the superclass, and outside of it. Of shape
         (c, c): a transition matrix. None: no shrinkage. The number of pseudo-counts per class maximises the evidence of
         the counts, which ignores entries of 0 in the prior.
-    proba_meta, y_meta : array-like of shape (n_meta, c) and int of shape (n_meta,), optional
+    proba_clean, y_clean : array-like of shape (n_clean, c) and int of shape (n_clean,), optional
         Out-of-sample probabilities and true labels of clean samples, to calibrate `proba`. The classifier must not be
         trained on these samples.
-    meta_weight : float, default=1.0
+    clean_weight : float, default=1.0
         Weight of a clean sample in the calibration; 1 gives the likelihood. If T differs between samples, a larger
-        weight, such as n / n_meta, reduces the error of T (:doc:`/trust`).
+        weight, such as n / n_clean, reduces the error of T (:doc:`/trust`).
     counts : array-like of shape (c, c), optional
         Numbers of further samples whose true (i) and noisy (j) labels are both known.
     max_iter : int, default=1000
@@ -140,7 +140,7 @@ def em_transition_matrix(
     Raises
     ------
     ValueError
-        If an input is invalid, or only one of `proba_meta` and `y_meta` is given.
+        If an input is invalid, or only one of `proba_clean` and `y_clean` is given.
 
     Warns
     -----
@@ -170,16 +170,16 @@ def em_transition_matrix(
     if c < 2 or not proba.size:
         raise ValueError(f"proba has shape {proba.shape}; pass at least one row and two columns.")
     check_prior(prior, c)
-    _check_finite(meta_weight=meta_weight, tol=tol)
+    _check_finite(clean_weight=clean_weight, tol=tol)
     T = np.full((c, c), 1 / c) if init is None else check_transition_matrix(init, c, "init")
     found = first_maximum(
         proba,
         check_label_indices(y_noisy, c, proba.shape[0], "y_noisy"),
-        *_check_clean(proba_meta, y_meta, c),
+        *_check_clean(proba_clean, y_clean, c),
         T,
         prior,
         check_counts(np.zeros((c, c)) if counts is None else counts, c),
-        meta_weight,
+        clean_weight,
         max_iter=check_count(max_iter, 1, "max_iter"),
         tol=tol,
     ).finish()
@@ -311,25 +311,25 @@ class FirstMaximum(NamedTuple):
 def first_maximum(
     proba: NDArray,
     y_noisy: NDArray[np.integer],
-    proba_meta: NDArray,
-    y_meta: NDArray[np.integer],
+    proba_clean: NDArray,
+    y_clean: NDArray[np.integer],
     init: NDArray,
     prior: Prior,
     counts: NDArray,
-    meta_weight: NDArray | float = 1.0,
-    meta_offset: NDArray | float = 0.0,
+    clean_weight: NDArray | float = 1.0,
+    log_prior_ratio: NDArray | float = 0.0,
     max_iter: int = MAX_ITER,
     tol: float = 1e-5,
 ) -> FirstMaximum:
     """Run the first maximisation of `em_transition_matrix`, which gives the evidence of the probabilities.
 
-    Parameters are as in `em_transition_matrix`, as valid arrays (clean ones may be empty); `meta_offset` as in
+    Parameters are as in `em_transition_matrix`, as valid arrays (clean ones may be empty); `log_prior_ratio` as in
     `CalibratedLikelihood`. Method `finish` of the result gives the final maximum.
     """
-    proba, meta, counts = (np.asarray(of, dtype=np.float64) for of in (proba, proba_meta, counts))
+    proba, meta, counts = (np.asarray(of, dtype=np.float64) for of in (proba, proba_clean, counts))
     likelihood: Likelihood | CalibratedLikelihood
-    if len(y_meta):
-        likelihood = CalibratedLikelihood(proba, y_noisy, meta, y_meta, counts, meta_weight, meta_offset)
+    if len(y_clean):
+        likelihood = CalibratedLikelihood(proba, y_noisy, meta, y_clean, counts, clean_weight, log_prior_ratio)
     else:
         likelihood = Likelihood(proba, y_noisy, counts)
     return _with_fitted_prior(likelihood, init, (prior, max_iter, tol))
@@ -397,11 +397,11 @@ def prior_at_maximum(
 def _check_clean(proba: ArrayLike | None, y: ArrayLike | None, c: int) -> tuple[NDArray, NDArray[np.intp]]:
     """Valid probabilities and labels of the clean samples; empty arrays if there are none."""
     if (proba is None) != (y is None):
-        raise ValueError("only one of proba_meta and y_meta was given; pass both or none.")
+        raise ValueError("only one of proba_clean and y_clean was given; pass both or none.")
     if proba is None or y is None:
         return np.empty((0, c)), np.zeros(0, dtype=np.intp)
-    proba = check_probabilities(proba, c, "proba_meta")
-    return proba, check_label_indices(y, c, len(proba), "y_meta")
+    proba = check_probabilities(proba, c, "proba_clean")
+    return proba, check_label_indices(y, c, len(proba), "y_clean")
 
 
 def _check_finite(**numbers: float) -> None:

@@ -32,7 +32,7 @@ class FeatureDependentEstimate(NamedTuple):
 
 
 def fit_feature_dependent_noise(
-    one_T: FirstMaximum, proba_meta: NDArray, y_meta: NDArray
+    one_T: FirstMaximum, proba_clean: NDArray, y_clean: NDArray
 ) -> FeatureDependentEstimate | None:
     r"""Estimate T under feature-dependent noise, if the labels contradict one T for all samples.
 
@@ -55,7 +55,7 @@ def fit_feature_dependent_noise(
     ----------
     one_T : FirstMaximum
         Maximum of a `CalibratedLikelihood` without pairs, with at most 20 classes. Its likelihood is modified.
-    proba_meta, y_meta : ndarray of shape (n_meta, c) and int of shape (n_meta,)
+    proba_clean, y_clean : ndarray of shape (n_clean, c) and int of shape (n_clean,)
         Probabilities and true labels of the clean samples.
 
     References
@@ -72,9 +72,9 @@ def fit_feature_dependent_noise(
     if prior is not None:  # the one T may owe its evidence to a strong prior
         evidence -= max(0.0, one_T.log_evidence - prior_at_maximum(prior, one)[2])
     calibration = likelihood.calibration(x[:-1])
-    before = log_scores(one.calibration, proba_meta, y_meta, likelihood.meta_offset).sum()
-    after = log_scores(calibration, proba_meta, y_meta, likelihood.meta_offset).sum()
-    is_informative = -before < _MOST_LOSS * len(y_meta) * np.log(likelihood.c)
+    before = log_scores(one.calibration, proba_clean, y_clean, likelihood.log_prior_ratio).sum()
+    after = log_scores(calibration, proba_clean, y_clean, likelihood.log_prior_ratio).sum()
+    is_informative = -before < _MOST_LOSS * len(y_clean) * np.log(likelihood.c)
     if evidence <= EVIDENCE or after < before or not is_informative:
         return None
     counts = dependent.sums(x).counts

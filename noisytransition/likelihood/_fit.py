@@ -20,10 +20,10 @@ from ._rules import EVIDENCE, N_FOLDS
 from ._shrinkage import Prior, shrunk_to_symmetric
 from ._uncertainty import MOST_CLASSES, TransitionUncertainty, error_bars, leave_one_out
 
-#: largest weight of a clean sample, about the largest n / n_meta in the zoo. Without this limit, networks overfit few
+#: largest weight of a clean sample, about the largest n / m in the zoo. Without this limit, networks overfit few
 #: clean samples (generated data of examples/benchmarks/em_transition.py, seeds 0 to 2: accuracy 0.741 instead of 0.749)
 LARGEST_WEIGHT = 20.0
-# The influence of the noisy labels: a clean sample has one of these powers of n / n_meta as weight. Five powers give
+# The influence of the noisy labels: a clean sample has one of these powers of n / m as weight. Five powers give
 # the same error of T as three (design half of examples/benchmarks/zoo). Feature-dependent noise has the second: at the
 # first, where the calibration overfits few clean samples, it is detected in data without noise
 _POWERS = (1.0, 0.5, 0.0)
@@ -43,7 +43,7 @@ class NoiseFit(NamedTuple):
         Log ratio of the class priors of clean and noisy samples.
     one_T : EMResult
         Maximum-likelihood T that holds for all samples.
-    weights : ndarray of shape (n_meta,)
+    weights : ndarray of shape (m,)
         Weights of the clean samples in it.
     calibration : Calibration or None
         Map that calibrates the probabilities; None without clean samples.
@@ -91,7 +91,7 @@ class NoiseFit(NamedTuple):
         """Calibrated probabilities, true and noisy labels of the pairs with probabilities."""
         of = self.held_out
         known = of.noisy_of_clean >= 0
-        return self.calibrated(self.best.proba_meta[known]), of.clean[known], of.noisy_of_clean[known]
+        return self.calibrated(self.best.proba_clean[known]), of.clean[known], of.noisy_of_clean[known]
 
 
 def fit_noise(held_out: HeldOut, start: NDArray, prior: Prior, *, stratified: bool, show: Any = iter) -> NoiseFit:
@@ -190,7 +190,7 @@ class _Likelihoods:
             calibration(best.proba),
             of.noisy,
             maximum.found.transition_matrix,
-            shift_class_prior(calibration(best.proba_meta), self.offset),
+            shift_class_prior(calibration(best.proba_clean), self.offset),
             of.clean,
             self.weights(self.most**power),
             maximum.pseudo_counts,
@@ -200,8 +200,8 @@ class _Likelihoods:
 
 def _class_offset(held_out: HeldOut, start: NDArray) -> NDArray[np.float64]:
     """Log ratio of the class priors of clean and noisy samples."""
-    _, proba, proba_meta = held_out.candidates[-1]
-    of_labels = proba.astype(np.float64), held_out.noisy, proba_meta.astype(np.float64), held_out.clean
+    _, proba, proba_clean = held_out.candidates[-1]
+    of_labels = proba.astype(np.float64), held_out.noisy, proba_clean.astype(np.float64), held_out.clean
     return class_offset(CalibratedLikelihood(*of_labels, held_out.pairs), start)
 
 
@@ -227,7 +227,7 @@ def _by_pairs(fit: NoiseFit) -> NoiseFit:
 
 def _by_features(fit: NoiseFit, one_T: FirstMaximum) -> NoiseFit:
     """Estimate T under feature-dependent noise, if the labels contradict one T."""
-    found = fit_feature_dependent_noise(one_T, fit.best.proba_meta.astype(np.float64), fit.held_out.clean)
+    found = fit_feature_dependent_noise(one_T, fit.best.proba_clean.astype(np.float64), fit.held_out.clean)
     if found is None:
         return fit
     T, counts, calibration, power, _ = found
@@ -247,7 +247,7 @@ def with_error_bars(fit: NoiseFit) -> tuple[NoiseFit, TransitionUncertainty | No
     of_clean = None
     if fit.one_T.calibration is not None:
         proba = fit.one_T.calibration(proba)
-        of_clean = shift_class_prior(fit.one_T.calibration(fit.best.proba_meta), fit.offset)
+        of_clean = shift_class_prior(fit.one_T.calibration(fit.best.proba_clean), fit.offset)
     effects = (1.0, 1.0, 1.0)
     if of.groups is not None and of_clean is not None:
         effects = _design_effects(fit, proba, of_clean, of.groups)
@@ -314,12 +314,12 @@ def _rectified(fit: NoiseFit) -> Rectified:
 def shrunk_gold_start(held_out: HeldOut) -> NDArray[np.float64]:
     """Initial T: mean probabilities of the clean samples of each class, shrunk."""
     c = len(held_out.pairs)
-    _, proba, proba_meta = held_out.candidates[0]
+    _, proba, proba_clean = held_out.candidates[0]
     if not len(held_out.clean):
         return np.full((c, c), 1 / c)
     missing = anchor_transition_matrix(proba) if (held_out.n_clean == 0).any() else None
-    T = gold_transition_matrix(proba_meta, held_out.clean, missing=missing)
-    return shrunk_to_symmetric(T, proba_meta, held_out.clean)
+    T = gold_transition_matrix(proba_clean, held_out.clean, missing=missing)
+    return shrunk_to_symmetric(T, proba_clean, held_out.clean)
 
 
 def left_out_of_clean(fit: NoiseFit) -> NDArray[np.float64]:
@@ -328,7 +328,7 @@ def left_out_of_clean(fit: NoiseFit) -> NDArray[np.float64]:
     With more than 50 classes, where the information about T is too large to invert, by the calibration of all.
     """
     of = fit.held_out
-    of_clean = fit.calibrated(fit.best.proba_meta)
+    of_clean = fit.calibrated(fit.best.proba_clean)
     if not len(of_clean) or len(of.pairs) > MOST_CLASSES:
         return of_clean
     one_T = fit.one_T

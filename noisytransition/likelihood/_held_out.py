@@ -35,7 +35,7 @@ class Candidate(NamedTuple):
 
     epochs: int
     proba: NDArray
-    proba_meta: NDArray
+    proba_clean: NDArray
 
 
 class HeldOut(NamedTuple):
@@ -47,9 +47,9 @@ class HeldOut(NamedTuple):
         Posteriors of the same samples, in ascending order of epochs.
     noisy : ndarray of int, shape (n,)
         Noisy labels; with several sources, the most frequent label. -1 for samples without a label.
-    clean : ndarray of int, shape (n_meta,)
+    clean : ndarray of int, shape (m,)
         True labels of clean samples, possibly none.
-    noisy_of_clean : ndarray of int, shape (n_meta,)
+    noisy_of_clean : ndarray of int, shape (m,)
         Noisy labels of clean samples; -1 if unknown.
     pairs : ndarray of shape (c, c)
         Number of clean samples of each true (i) and noisy (j) label, including samples without posteriors.
@@ -57,15 +57,15 @@ class HeldOut(NamedTuple):
         Number of clean samples of each class, including samples without posteriors.
     n_noisy : int
         Number of noisy samples, including samples without posteriors.
-    rows, rows_of_clean : ndarray of int, shape (n,) and (n_meta,)
+    rows, rows_of_clean : ndarray of int, shape (n,) and (m,)
         Positions in X; -1 for separate clean samples.
     sources : SourceLabels or None
         Labels of all samples of X by several sources.
-    drawn : ndarray of shape (n_meta,) or None
+    drawn : ndarray of shape (m,) or None
         Probabilities of the draw of clean samples, relative to a draw at random; None if unknown.
-    groups : tuple of ndarray of int, shape (n,) and (n_meta,), or None
+    groups : tuple of ndarray of int, shape (n,) and (m,), or None
         Groups of noisy and of clean samples; None if samples are independent.
-    weights : tuple of ndarray, shape (n,) and (n_meta,), or None
+    weights : tuple of ndarray, shape (n,) and (m,), or None
         Weights with which noisy and clean samples represent the population; None if they are equal.
     """
 
@@ -110,7 +110,7 @@ class HeldOut(NamedTuple):
         c = len(self.pairs)
         known = out & (self.noisy_of_clean >= 0)
         return self._replace(
-            candidates=[of._replace(proba_meta=of.proba_meta[kept]) for of in self.candidates],
+            candidates=[of._replace(proba_clean=of.proba_clean[kept]) for of in self.candidates],
             clean=self.clean[kept],
             noisy_of_clean=self.noisy_of_clean[kept],
             pairs=self.pairs - pair_counts(self.clean[known], self.noisy_of_clean[known], c),
@@ -154,11 +154,11 @@ class HeldOut(NamedTuple):
             at_random = has_noisy & (self.drawn == 1)
         if not at_random.any() or is_balanced(self.n_clean):
             return False
-        _, proba, proba_meta = self.candidates[-1]
+        _, proba, proba_clean = self.candidates[-1]
         others = has_noisy & ~at_random
-        rest = np.concatenate([proba, proba_meta[others]]), np.concatenate([self.noisy, noisy[others]])
+        rest = np.concatenate([proba, proba_clean[others]]), np.concatenate([self.noisy, noisy[others]])
         groups = None if self.groups is None else self.groups[1][at_random]
-        return is_chosen_by_suspicion(proba_meta[at_random], noisy[at_random], *rest, groups)
+        return is_chosen_by_suspicion(proba_clean[at_random], noisy[at_random], *rest, groups)
 
     def weights_of_clean(self, offset: NDArray) -> NDArray[np.float64]:
         """Weights, of mean 1, that make clean samples representative: by class with an offset, else by draw."""

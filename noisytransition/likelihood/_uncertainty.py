@@ -79,7 +79,7 @@ def transition_uncertainty(
     y_noisy: ArrayLike,
     T: ArrayLike,
     *,
-    proba_meta: ArrayLike | None = None,
+    proba_clean: ArrayLike | None = None,
     counts: ArrayLike | None = None,
 ) -> TransitionUncertainty:
     r"""Estimate error bars of T that include the uncertainty of the classifier's calibration.
@@ -98,7 +98,7 @@ def transition_uncertainty(
         Noisy labels as class indices 0..c-1.
     T : array-like of shape (c, c)
         Maximum-likelihood transition matrix (`em_transition_matrix`).
-    proba_meta : array-like of shape (n_meta, c), optional
+    proba_clean : array-like of shape (n_clean, c), optional
         Probabilities of the clean samples. Without them the classifier is assumed to be exact, and the bars are too
         short.
     counts : array-like of shape (c, c), optional
@@ -131,7 +131,7 @@ def transition_uncertainty(
             "from em_transition_matrix, or without zeros (floor_transition_matrix)."
         )
     known = np.zeros((c, c)) if counts is None else check_counts(counts, c)
-    meta = None if proba_meta is None else _checked(proba_meta, c, "proba_meta")
+    meta = None if proba_clean is None else _checked(proba_clean, c, "proba_clean")
     return error_bars(proba, y, T, meta, known)
 
 
@@ -139,7 +139,7 @@ def error_bars(
     proba: NDArray,
     y: NDArray,
     T: NDArray,
-    proba_meta: NDArray | None,
+    proba_clean: NDArray | None,
     counts: NDArray,
     design_effects: tuple[float, float, float] = (1.0, 1.0, 1.0),
 ) -> TransitionUncertainty:
@@ -151,8 +151,8 @@ def error_bars(
     found = _information(proba, y, T, counts * (of_noisy / of_counts))
     slope, of_T, of_both, of_map = (of / of_noisy for of in found)
     of_T += _PRIOR_PRECISION * np.eye(len(of_T))
-    if proba_meta is not None:
-        of_map += _clean_information(proba_meta) / of_clean + np.diag(map_prior(proba))
+    if proba_clean is not None:
+        of_map += _clean_information(proba_clean) / of_clean + np.diag(map_prior(proba))
         of_T -= of_both.T @ np.linalg.solve(of_map, of_both)
     return _cut_at_zero(T, slope, of_T)
 
@@ -160,7 +160,7 @@ def error_bars(
 def leave_one_out(
     proba: NDArray, y: NDArray, T: NDArray, of_clean: NDArray, y_clean: NDArray, weights: NDArray, counts: NDArray
 ) -> NDArray[np.float64]:
-    r"""Approximate probabilities of each clean sample, shape (n_meta, c), by a calibration fitted without it.
+    r"""Approximate probabilities of each clean sample, shape (n_clean, c), by a calibration fitted without it.
 
     Without a clean sample of weight w, one Newton step moves its logits by ``-w A (1 - w V A)^{-1} r``, with the
     residual ``r = [label] - p``, ``V = diag(p) - p p^T``, and A the covariance of the logits, from the information

@@ -35,7 +35,7 @@ from ..transition._estimation import normalise_rows
 # fraction of the epochs for the warm-up: T and accuracy are no worse than after all epochs (design half of
 # examples/benchmarks/zoo, error of T 0.159 and 0.174, accuracy 0.802 and 0.799)
 _WARM_UP = 0.25
-# The weight of a clean sample is the root of n_samples / n_meta, which counts at most this number of noisy samples of
+# The weight of a clean sample is the root of n_samples / n_clean, which counts at most this number of noisy samples of
 # each class. On the zoo's design half (three seeds), accuracy changes by +0.3 +- 0.2 points compared with the fourth
 # root. The ratio itself, with 100, is better still there (+0.8 +- 0.3), but overfits ten clean samples of a class
 _MOST_OF_CLASS = 200
@@ -70,14 +70,14 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
 
     Parameters
     ----------
-    meta_weight : float or "auto", default="auto"
+    clean_weight : float or "auto", default="auto"
         Weight of a clean sample in the training, relative to a noisy one. "auto":
-        ``sqrt(min(n_samples, 200 * n_classes) / n_meta)``, at least 1 and at most 4.5.
+        ``sqrt(min(n_samples, 200 * n_classes) / n_clean)``, at least 1 and at most 4.5.
     cv : int or None, default=3
         Number of folds. None: estimate T on one held-out set, a third of the noisy and half of the clean samples.
-    transition_prior : "symmetric", array-like or None, default="symmetric"
+    prior : "symmetric", array-like or None, default="symmetric"
         Matrix that T is shrunk towards, as `prior` of `em_transition_matrix`.
-    meta_sampling : {"random", "stratified"}, default="random"
+    verified_sampling : {"random", "stratified"}, default="random"
         How the clean samples were drawn. "stratified": a fixed number per class; `fit` corrects their class prior.
     n_jobs : int, optional
         Number of folds trained in parallel by `joblib.Parallel`. The result is the same.
@@ -101,7 +101,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     oof_proba_ : ndarray of shape (n_samples, n_classes), float32
         Calibrated out-of-fold P(true class | x). Only set if `cv` is not None; excludes samples of
         weight 0 that are not verified.
-    class_counts_ : ndarray of shape (n_classes,)
+    noisy_class_counts_ : ndarray of shape (n_classes,)
         Expected number of noisy samples of each true class.
     cv_results_ : dict of ndarray
         Candidate numbers of ``epochs`` and their ``log_evidence``. The last training has `n_epochs_` epochs.
@@ -141,7 +141,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     _takes_sources = True
     _parameter_constraints: ClassVar = {
         **CONSTRAINTS,
-        "meta_weight": [NUMBER, StrOptions({"auto"})],
+        "clean_weight": [NUMBER, StrOptions({"auto"})],
         "cv": [Interval(Integral, 2, None, closed="left"), None],
     }
 
@@ -151,20 +151,20 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         *,
         transition_init: str | ArrayLike = "gold-shrunk",
         warm_up_epochs: int | None = None,
-        meta_weight: float | str = "auto",
+        clean_weight: float | str = "auto",
         cv: int | None = 3,
-        transition_prior: Prior = "symmetric",
-        meta_sampling: str = "random",
+        prior: Prior = "symmetric",
+        verified_sampling: str = "random",
         n_jobs: int | None = None,
         **net_params: Any,
     ) -> None:
         super().__init__(module, **net_params)
         self.transition_init = transition_init
         self.warm_up_epochs = warm_up_epochs
-        self.meta_weight = meta_weight
+        self.clean_weight = clean_weight
         self.cv = cv
-        self.transition_prior = transition_prior
-        self.meta_sampling = meta_sampling
+        self.prior = prior
+        self.verified_sampling = verified_sampling
         self.n_jobs = n_jobs
 
     def _fit(self, run: Run) -> None:
@@ -185,10 +185,10 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         # more epochs may help: continue from the warm-up; other networks would keep labels that it has memorised
         module = warm_up.plain_module_ if warm_up and chosen is held_out.candidates[-1] else None
         clean = run.clean
-        if self.meta_sampling == "stratified":  # batches then have the class prior of the noisy samples
-            clean = clean.with_columns(sample_weight=weights_of_clean_rows(model.class_offset_, clean.label))
+        if self.verified_sampling == "stratified":  # batches then have the class prior of the noisy samples
+            clean = clean.with_columns(sample_weight=weights_of_clean_rows(model.log_prior_ratio_, clean.label))
         if self.cv is None:
-            self._warn_if_worse(held_out, chosen.proba_meta)
+            self._warn_if_worse(held_out, chosen.proba_clean)
             rows = run.noisy, clean
             last: nn.Module = GoldCorrectionLoss(T, weight, ignore_index=None)
         else:
@@ -228,17 +228,17 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
 
     def _clean_weight(self, run: Run) -> Any:
         """Weight of a clean sample in the training, relative to a noisy one."""
-        if self.meta_weight != "auto":
-            return self.meta_weight
+        if self.clean_weight != "auto":
+            return self.clean_weight
         n_clean = max(run.n_clean, 1)
         most = min(len(run.noisy), _MOST_OF_CLASS * len(run.classes), LARGEST_WEIGHT * n_clean)
         return max(most / n_clean, 1.0) ** 0.5
 
     def _fit_noise_model(self, run: Run, held_out: HeldOut, start: NDArray) -> NoiseFit:
         """Estimate T, set its fitted attributes and warn of its diagnostics."""
-        prior = in_class_order(self.transition_prior, run.classes)  # an array, which can be saved
+        prior = in_class_order(self.prior, run.classes)  # an array, which can be saved
         show = run.progress("transition matrix")
-        model = LabelNoiseModel(prior=prior, meta_sampling=self.meta_sampling)
+        model = LabelNoiseModel(prior=prior, verified_sampling=self.verified_sampling)
         fit = model._fit_candidates(held_out, run.classes, start, len(run.classes), show)
         self.noise_model_ = model
         self.diagnostics_ = model.diagnostics_
@@ -248,21 +248,23 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         self.cv_results_ = {"epochs": epochs, "log_evidence": model.log_evidence_}
         if self.cv is not None:
             best = held_out.candidates[model.best_candidate_]
-            self.oof_proba_ = model.calibrate(held_out.in_order(best.proba, best.proba_meta)).astype(np.float32)
+            self.oof_proba_ = model.calibrate(held_out.in_order(best.proba, best.proba_clean)).astype(np.float32)
         warn_of_reasons(self.diagnostics_, stacklevel=5)
         return fit
 
     # ---- checks
     def _check_data(self, run: Run) -> None:
-        check_prior(self.transition_prior, len(run.classes), "transition_prior")
+        check_prior(self.prior, len(run.classes), "prior")
         groups = of_both(run, "group")
         check_folds(self.cv, len(run.noisy), run.n_clean, groups)
         if groups is None:
             warn_of_groups(run.noisy, run.noisy.label, stacklevel=4)
         warn_if_sparse(run.noisy, stacklevel=4)
-        if self.meta_sampling == "random":
+        if self.verified_sampling == "random":
             return
         if own := sorted(name for name in DRAWS if name in self._net_params):
-            raise ValueError(f"meta_sampling='stratified' cannot be combined with {own}: both control sampling.")
+            raise ValueError(f"verified_sampling='stratified' cannot be combined with {own}: both control sampling.")
         if missing := classes_without_clean_rows(run):
-            raise ValueError(f"meta_sampling='stratified' needs clean samples of each class, but {missing} have none.")
+            raise ValueError(
+                f"verified_sampling='stratified' needs clean samples of each class, but {missing} have none."
+            )

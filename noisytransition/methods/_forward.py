@@ -38,7 +38,7 @@ class ForwardClassifier(NoiseModelMixin, NoisyLabelClassifier):
 
     Attributes
     ----------
-    noise_model_, transition_matrix_, class_counts_, transition_init_, transition_history_
+    noise_model_, transition_matrix_, noisy_class_counts_, transition_init_, transition_history_
         As in `MetaTransitionClassifier`. The second training does not change T.
     classes_, net_, histories_, n_features_in_
         As in `CrossEntropyClassifier`.

@@ -31,7 +31,7 @@ class GLCClassifier(NoiseModelMixin, NoisyLabelClassifier):
 
     Attributes
     ----------
-    noise_model_, transition_matrix_, class_counts_, transition_init_, transition_history_
+    noise_model_, transition_matrix_, noisy_class_counts_, transition_init_, transition_history_
         As in `MetaTransitionClassifier`. T does not change in the second training.
     classes_, net_, histories_, n_features_in_
         As in `CrossEntropyClassifier`.

@@ -67,7 +67,7 @@ class MetaTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         Initial T.
     transition_history_ : ndarray of shape (n_epochs + 1, n_classes, n_classes)
         Initial T, and T after each epoch. With more than 500 classes: initial and final T only.
-    noise_model_, class_counts_
+    noise_model_, noisy_class_counts_
         As in `NoiseModelMixin`.
     classes_, net_, histories_, n_features_in_
         As in `CrossEntropyClassifier`.

@@ -41,7 +41,7 @@ class SModelClassifier(NoiseModelMixin, NoisyLabelClassifier):
 
     Attributes
     ----------
-    noise_model_, transition_matrix_, class_counts_
+    noise_model_, transition_matrix_, noisy_class_counts_
         As in `NoiseModelMixin`.
     transition_init_, transition_history_
         As in `MetaTransitionClassifier`.

@@ -46,7 +46,7 @@ class TRevisionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         Projection of T + dT: negative entries set to 0, then rows normalised.
     transition_revision_ : ndarray of shape (n_classes, n_classes)
         dT before the projection.
-    noise_model_, class_counts_
+    noise_model_, noisy_class_counts_
         As in `NoiseModelMixin`.
     transition_init_, transition_history_
         As in `MetaTransitionClassifier`.

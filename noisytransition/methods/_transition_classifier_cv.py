@@ -68,9 +68,9 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         Classifier with `fit` and `predict_proba`. It gets X unchanged, e.g. text, missing values or data frames.
     cv : int, default=3
         Number of folds of each step.
-    transition_prior : "symmetric", array-like or None, default="symmetric"
+    prior : "symmetric", array-like or None, default="symmetric"
         Matrix that T is shrunk towards: `prior` of `LabelNoiseModel`.
-    meta_sampling : {"random", "stratified"}, default="random"
+    verified_sampling : {"random", "stratified"}, default="random"
         How the clean samples were drawn, as in `LabelNoiseModel`.
     n_jobs : int, optional
         Number of folds trained in parallel by `joblib.Parallel`.
@@ -95,7 +95,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         Noise model of the first out-of-fold probabilities, with T.
     oof_proba_ : ndarray of shape (n_samples, n_classes)
         Out-of-fold P(true class | x) of the result, without samples of weight 0 that are not verified.
-    transition_matrix_, class_counts_, diagnostics_, classes_
+    transition_matrix_, noisy_class_counts_, diagnostics_, classes_
         As in `EMTransitionClassifier`.
     n_features_in_, feature_names_in_
         Attributes of `estimator_`, if it has them.
@@ -131,16 +131,16 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         estimator: Any,
         *,
         cv: int = 3,
-        transition_prior: Prior = "symmetric",
-        meta_sampling: str = "random",
+        prior: Prior = "symmetric",
+        verified_sampling: str = "random",
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
         self.estimator = estimator
         self.cv = cv
-        self.transition_prior = transition_prior
-        self.meta_sampling = meta_sampling
+        self.prior = prior
+        self.verified_sampling = verified_sampling
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -158,9 +158,9 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         *,
         y_verified: ArrayLike | None = None,
         meta: tuple[Any, ArrayLike] | None = None,
-        X_meta: Any = None,
-        y_meta: ArrayLike | None = None,
-        y_meta_noisy: ArrayLike | None = None,
+        X_clean: Any = None,
+        y_clean: ArrayLike | None = None,
+        y_clean_noisy: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         sources: ArrayLike | None = None,
         groups: ArrayLike | None = None,
@@ -174,7 +174,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         y : array-like of shape (n_samples,), or data frame
             Noisy labels; as a data frame, one column of labels for each source, and a column "verified". Samples
             without any label are not trained on, but predicted out of fold, and count in class shares.
-        y_verified, meta, X_meta, y_meta, y_meta_noisy, sources, groups
+        y_verified, meta, X_clean, y_clean, y_clean_noisy, sources, groups
             True labels of verified samples, separate clean samples, the source of each label, and groups of samples
             that are not independent, as in `EMTransitionClassifier.fit`.
         sample_weight : array-like of shape (n_samples,), optional
@@ -195,8 +195,8 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         if not any(hasattr(of, "predict_proba") for of in (self.estimator, type(self.estimator))):
             name = type(self.estimator).__name__
             raise ValueError(f"{name} has no predict_proba. Wrap it, for example in CalibratedClassifierCV.")
-        X_meta, y_meta = separate_samples(meta, X_meta, y_meta, y_meta_noisy)
-        rows = self._read(X, y, y_verified, (X_meta, y_meta, y_meta_noisy), sample_weight, sources, groups)
+        X_clean, y_clean = separate_samples(meta, X_clean, y_clean, y_clean_noisy)
+        rows = self._read(X, y, y_verified, (X_clean, y_clean, y_clean_noisy), sample_weight, sources, groups)
         self._train(rows)
         warn_of_reasons(self.diagnostics_, stacklevel=3)
         return self
@@ -206,12 +206,12 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
     ) -> _Rows:
         """Validate all inputs except X, which the estimator validates."""
         warn_of_order(X, y, y_verified, sample_weight, sources, groups)
-        X_meta, *labels_meta = separate
-        beside = None if X_meta is None else SeparateLabels(_num_samples(X_meta), *labels_meta)
+        X_clean, *labels_clean = separate
+        beside = None if X_clean is None else SeparateLabels(_num_samples(X_clean), *labels_clean)
         labels = labels_of_fit(_num_samples(X), y, y_verified, beside, sources, sample_weight, groups)
         if labels.groups is None:
             warn_of_groups(X, labels.given[: labels.n_X], stacklevel=4)
-        check_prior(self.transition_prior, len(labels.classes), "transition_prior")
+        check_prior(self.prior, len(labels.classes), "prior")
         if labels.weights is not None and _weight_name(self.estimator) is None:
             raise ValueError(f"{type(self.estimator).__name__} does not accept sample_weight. Call fit without it.")
         check_folds(self.cv, len(labels.noisy), len(labels.clean), labels.groups_of)
@@ -219,7 +219,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         weight = np.ones(len(order))
         if labels.weights_of is not None:
             weight[: len(labels.noisy)], _ = labels.weights_of
-        return _Rows(_safe_indexing(*indexable(_stacked(X, X_meta)), order), labels, weight)
+        return _Rows(_safe_indexing(*indexable(_stacked(X, X_clean)), order), labels, weight)
 
     def _train(self, rows: _Rows) -> None:
         """Run the steps of `fit`, and set the fitted attributes."""
@@ -231,7 +231,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         if not len(labels.clean):  # no calibration to the true label
             predicted, _ = denoised(predicted, len(labels.classes))
         fit = self._calibrated(predicted, labels.classes)
-        model = LabelNoiseModel(prior=self.transition_prior, meta_sampling=self.meta_sampling)
+        model = LabelNoiseModel(prior=self.prior, verified_sampling=self.verified_sampling)
         self.noise_model_ = model._with_noise(fit, labels.classes, len(labels.classes))
         alone = self._of_clean(rows, folds)
         (*without_folds, _), _ = self._targets(rows, fit, model.transition_matrix_, alone)
@@ -258,8 +258,10 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
 
     def _calibrated(self, held_out: HeldOut, classes: NDArray) -> NoiseFit:
         """Fit of the noise, with the calibration of the predictions."""
-        prior = in_class_order(self.transition_prior, classes)
-        return fit_noise(held_out, shrunk_gold_start(held_out), prior, stratified=self.meta_sampling == "stratified")
+        prior = in_class_order(self.prior, classes)
+        return fit_noise(
+            held_out, shrunk_gold_start(held_out), prior, stratified=self.verified_sampling == "stratified"
+        )
 
     def _of_clean(self, rows: _Rows, folds: NDArray[np.intp]) -> _OfClean:
         """Train on the verified samples only, if there are at least two of each class."""
@@ -277,7 +279,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
             proba = np.stack([*self._done(tasks)])
             trained = _trained(self.estimator, rows, *rows.verified)
             of_all = _proba(trained, _safe_indexing(rows.X, everywhere[:n]), labels.classes)
-            shift = -self.noise_model_.class_offset_
+            shift = -self.noise_model_.log_prior_ratio_
             of_noisy = [shift_class_prior(of, shift) for of in (*proba[:, :n], of_all)]
             return _OfClean(trained, of_noisy, shift_class_prior(proba[folds, everywhere], shift))
         return nothing
@@ -327,7 +329,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         views = Views(proba if self.calibration_ is None else self.calibration_(proba))
         if self.clean_estimator_ is not None:
             of_clean = _proba(self.clean_estimator_, X, self.classes_)
-            views = views._replace(clean=shift_class_prior(of_clean, -self.noise_model_.class_offset_))
+            views = views._replace(clean=shift_class_prior(of_clean, -self.noise_model_.log_prior_ratio_))
         return pooled(views, self.prediction_weights_)
 
     # they only need predict_proba and classes_
@@ -368,19 +370,19 @@ class _OfClean(NamedTuple):
     held_out: NDArray | None
 
 
-def _stacked(X: Any, X_meta: Any) -> Any:
-    """Concatenate X and X_meta in the format of X."""
-    if X_meta is None:
+def _stacked(X: Any, X_clean: Any) -> Any:
+    """Concatenate X and X_clean in the format of X."""
+    if X_clean is None:
         return X
     if hasattr(X, "iloc"):
-        if list(getattr(X_meta, "columns", ())) != list(getattr(X, "columns", ())) or not hasattr(X_meta, "iloc"):
-            raise ValueError("X is a data frame or Series. Pass X_meta with the same type and the same columns.")
+        if list(getattr(X_clean, "columns", ())) != list(getattr(X, "columns", ())) or not hasattr(X_clean, "iloc"):
+            raise ValueError("X is a data frame or Series. Pass X_clean with the same type and the same columns.")
         from pandas import concat
 
-        return concat([X, X_meta], ignore_index=True)
+        return concat([X, X_clean], ignore_index=True)
     if sparse.issparse(X):
-        return sparse.vstack([X, X_meta], format="csr")
-    return [*X, *X_meta] if isinstance(X, list) else np.concatenate([np.asarray(X), np.asarray(X_meta)])
+        return sparse.vstack([X, X_clean], format="csr")
+    return [*X, *X_clean] if isinstance(X, list) else np.concatenate([np.asarray(X), np.asarray(X_clean)])
 
 
 # ---------------------------------------------------------------------------- the estimator

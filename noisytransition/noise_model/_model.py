@@ -32,7 +32,7 @@ from ..transition._posterior import denoise_proba
 from ._drift import reasons_to_verify
 from ._samples import LabelledSamples, data_frame
 from ._shares import Estimate, Population
-from ._suggest import Plan, plan, samples_of_fit, suggest_rows
+from ._suggest import Plan, plan_verification, samples_of_fit, suggest_samples
 
 
 class LabelNoiseModel:
@@ -54,7 +54,7 @@ class LabelNoiseModel:
     ----------
     prior : "symmetric", array-like or None, default="symmetric"
         Matrix that T is shrunk towards, as `prior` of `em_transition_matrix`.
-    meta_sampling : {"random", "stratified"}, default="random"
+    verified_sampling : {"random", "stratified"}, default="random"
         How the verified samples were drawn. "stratified": a fixed number per class; `fit` corrects their class prior.
     proba_of : {"true", "noisy"}, optional
         Label that `proba` predicts; required without verified samples, otherwise ignored. "noisy": the classifier was
@@ -72,7 +72,7 @@ class LabelNoiseModel:
         Standard errors of T, if it has error bars; at most 0.5.
     transition_counts_ : ndarray of shape (c, d)
         Expected number of samples of each true (i) and noisy (j) label, including verified pairs.
-    class_counts_ : ndarray of shape (c,)
+    noisy_class_counts_ : ndarray of shape (c,)
         Expected number of samples of each true class, without verified samples.
     diagnostics_ : dict of str to str
         Reasons to doubt T, and notes, by name (:doc:`/trust`). `fit` warns of most.
@@ -84,9 +84,9 @@ class LabelNoiseModel:
         T at anchor points, used with ``proba_of="noisy"``.
     prior_strength_ : float
         Pseudo-counts of the prior per class.
-    class_offset_ : ndarray of shape (c,)
+    log_prior_ratio_ : ndarray of shape (c,)
         Log-ratio of the class priors of verified and noisy samples; 0 unless stratified.
-    instance_dependence_ : float
+    feature_dependence_ : float
         Exponent a of feature-dependent noise (:doc:`/trust`); 0 if all samples share one T.
     held_out_ : HeldOut
         Data that T was estimated from: all labels, and the probabilities of the best candidate.
@@ -121,13 +121,13 @@ class LabelNoiseModel:
     (37, 1.0)
     """
 
-    def __init__(self, *, prior: Prior = "symmetric", meta_sampling: str = "random", proba_of: str | None = None):
+    def __init__(self, *, prior: Prior = "symmetric", verified_sampling: str = "random", proba_of: str | None = None):
         self.prior = prior
-        self.meta_sampling = meta_sampling
+        self.verified_sampling = verified_sampling
         self.proba_of = proba_of
 
     def __repr__(self) -> str:
-        given = f"prior={self.prior!r}, meta_sampling={self.meta_sampling!r}, proba_of={self.proba_of!r}"
+        given = f"prior={self.prior!r}, verified_sampling={self.verified_sampling!r}, proba_of={self.proba_of!r}"
         return f"LabelNoiseModel({given})"
 
     def __getattr__(self, name: str) -> Any:
@@ -178,7 +178,7 @@ class LabelNoiseModel:
             pandas' periods, or an ordered categorical) changes gradually along time.
         verified_probability : array-like of shape (n,), optional
             Probability with which each verified sample was drawn, relative to a draw at random: ``probability`` of
-            `suggest_rows`. Missing or 1: drawn at random. Values of other samples are ignored.
+            `suggest_samples`. Missing or 1: drawn at random. Values of other samples are ignored.
         groups : array-like of shape (n,), or a column "group" of y_noisy, optional
             Group of each sample, such as a patient or document, if samples of a group are not independent. Their
             probabilities must be by a classifier that has seen no sample of the group, e.g. with
@@ -191,8 +191,8 @@ class LabelNoiseModel:
         -------
         self
         """
-        if self.meta_sampling not in ("random", "stratified"):
-            raise ValueError(f"meta_sampling={self.meta_sampling!r}; pass 'random' or 'stratified'.")
+        if self.verified_sampling not in ("random", "stratified"):
+            raise ValueError(f"verified_sampling={self.verified_sampling!r}; pass 'random' or 'stratified'.")
         if self.proba_of not in (None, "true", "noisy"):
             raise ValueError(f"proba_of={self.proba_of!r}; pass 'true' or 'noisy', or None with verified samples.")
         columns = split_columns(y_noisy, y_verified, "y_noisy", sources, verified_probability, groups)
@@ -217,7 +217,7 @@ class LabelNoiseModel:
     def _fit_candidates(self, held_out: HeldOut, labels: NDArray, start: NDArray, c: int, show: Any = iter) -> NoiseFit:
         """Estimate T from the candidate with the highest evidence. The first c labels are classes."""
         prior = with_other_labels(in_class_order(self.prior, labels[:c]), c, len(labels))
-        fit = fit_noise(held_out, start, prior, stratified=self.meta_sampling == "stratified", show=show)
+        fit = fit_noise(held_out, start, prior, stratified=self.verified_sampling == "stratified", show=show)
         self._with_noise(fit, labels, c)
         return fit
 
@@ -229,14 +229,14 @@ class LabelNoiseModel:
         self.transition_matrix_, self.transition_counts_ = fit.transition_matrix[:c], fit.counts[:c]
         # expected counts also use the features, so they are more precise than counts from T and the noisy labels
         unverified = (fit.counts - held_out.scaled_pairs)[:c].sum(axis=1)
-        self.class_counts_ = unverified * (held_out.n_noisy / len(held_out.noisy))
+        self.noisy_class_counts_ = unverified * (held_out.n_noisy / len(held_out.noisy))
         without_label = fit.all_samples.candidates[0].proba[fit.all_samples.noisy < 0]
-        self.class_counts_ += fit.calibrated(without_label)[:, :c].sum(axis=0)
+        self.noisy_class_counts_ += fit.calibrated(without_label)[:, :c].sum(axis=0)
         self._channel: Channel = fit.channel if c == len(labels) else fit.channel.of_classes(c)
         self.calibration_ = None if fit.calibration is None else fit.calibration.of_classes(c)
         self.uncertainty_ = None if bars is None else bars.of_classes(c)
-        self.prior_strength_, self.class_offset_ = fit.one_T.strength, fit.offset[:c]
-        self.instance_dependence_ = fit.power
+        self.prior_strength_, self.log_prior_ratio_ = fit.one_T.strength, fit.offset[:c]
+        self.feature_dependence_ = fit.power
         self.log_evidence_ = fit.log_evidence
         self.best_candidate_ = int(fit.log_evidence.argmax())
         self.diagnostics_ = diagnose(fit, self.uncertainty_, self.classes_)
@@ -310,8 +310,8 @@ class LabelNoiseModel:
         model.transition_matrix_ = check_transition_matrix(in_class_order(T, names), c, "T")
         model._channel = OneT(model.transition_matrix_)
         given = np.ones(c) if class_counts is None else in_class_order(class_counts, names)
-        model.class_counts_ = as_floats(given, "class_counts")
-        if model.class_counts_.shape != (c,) or not (model.class_counts_ >= 0).all():
+        model.noisy_class_counts_ = as_floats(given, "class_counts")
+        if model.noisy_class_counts_.shape != (c,) or not (model.noisy_class_counts_ >= 0).all():
             raise ValueError(f"class_counts={class_counts!r}; pass {c} numbers of at least 0, one per class.")
         model.calibration_ = model.anchors_ = model.uncertainty_ = model.sources_ = model.shares_of_views_ = None
         model.diagnostics_ = {}
@@ -496,7 +496,9 @@ class LabelNoiseModel:
         return data_frame(rows, list(parts)).assign(n_verified=[part.n_verified for part in parts.values()])
 
     # ---- samples to verify
-    def suggest_rows(self, n: int, target: str = "shares", *, of: Any = None, random_state: RandomState = None) -> Any:
+    def suggest_samples(
+        self, n: int, target: str = "shares", *, of: Any = None, random_state: RandomState = None
+    ) -> Any:
         """Draw samples to verify next, with known probabilities (:doc:`/which_rows`).
 
         Half of each probability is uniform. The other half is proportional to a posterior standard deviation: of the
@@ -523,15 +525,15 @@ class LabelNoiseModel:
             the draw, relative to a random draw (``n / n_not_verified``). It is at least 0.5, unless all more probable
             samples are drawn with certainty.
         """
-        return suggest_rows(self, n, target, of, random_state)
+        return suggest_samples(self, n, target, of, random_state)
 
-    def plan(self, target: str = "transition", width: float = 0.05, level: float = 0.9) -> Plan:
+    def plan_verification(self, target: str = "transition", width: float = 0.05, level: float = 0.9) -> Plan:
         """Compute how many samples to verify for intervals of a given width.
 
         Parameters
         ----------
         target : {"transition", "shares", "accuracy"}, default="transition"
-            As in `suggest_rows`; "transition" refers to the noise rate of each class.
+            As in `suggest_samples`; "transition" refers to the noise rate of each class.
         width : float in (0, 0.5), default=0.05
             Half width of the intervals.
         level : float in (0, 1), default=0.9
@@ -540,13 +542,13 @@ class LabelNoiseModel:
         Returns
         -------
         Plan
-            With `table`, `n_rows` and `words` (also by ``str``). ``n_to_verify`` is the number of verified pairs per
-            true class (for T), or of samples drawn by `suggest_rows`.
+            With `table`, `n_samples` and `words` (also by ``str``). ``n_to_verify`` is the number of verified pairs per
+            true class (for T), or of samples drawn by `suggest_samples`.
         """
-        return plan(self, target, width, level)
+        return plan_verification(self, target, width, level)
 
     def needs_verification(
-        self, proba: ArrayLike, y_noisy: Any = None, *, groups: ArrayLike | None = None, calibrate: bool = True
+        self, proba: ArrayLike, y_noisy: Any = None, *, groups: ArrayLike | None = None, calibrated: bool = False
     ) -> dict[str, str]:
         """Tell whether a new batch differs from the samples of `fit`, so that some of it should be verified.
 
@@ -561,8 +563,8 @@ class LabelNoiseModel:
             Noisy labels; of several sources, a data frame.
         groups : array-like of shape (n_batch,), optional
             Group of each sample, as in `fit`.
-        calibrate : bool, default=True
-            As in `posterior`.
+        calibrated : bool, default=False
+            As in `label_posterior`.
 
         Returns
         -------
@@ -584,7 +586,7 @@ class LabelNoiseModel:
         the classifier agrees with 70% of the labels, and with 89% of labels as those of fit; verify samples of the
         batch, and fit again with them
         """
-        return reasons_to_verify(self, self._proba(proba, calibrate), y_noisy, groups, self._samples_of_fit())
+        return reasons_to_verify(self, self._proba(proba, calibrated), y_noisy, groups, self._samples_of_fit())
 
     # ---- samples
     def calibrate(self, proba: ArrayLike) -> NDArray:
@@ -599,13 +601,13 @@ class LabelNoiseModel:
         -------
         ndarray of shape (n, c)
         """
-        given = np.array(self._proba(proba, calibrate=False), dtype=np.float64)
+        given = np.array(self._proba(proba, calibrated=True), dtype=np.float64)
         if self.calibration_ is not None:
             return self.calibration_(given)
         return given if self.anchors_ is None else denoise_proba(given, self.anchors_, n_iter=DENOISING)
 
-    def posterior(
-        self, proba: ArrayLike | None = None, y_noisy: Any = None, *, y_verified: Any = None, calibrate: bool = True
+    def label_posterior(
+        self, proba: ArrayLike | None = None, y_noisy: Any = None, *, y_verified: Any = None, calibrated: bool = False
     ) -> NDArray[np.float64]:
         """Compute P(true class | x, noisy label) by Bayes' rule.
 
@@ -615,32 +617,32 @@ class LabelNoiseModel:
             Probabilities by the classifier that the model was fitted to. Default: those of `fit`.
         y_noisy, y_verified : optional
             Noisy and true labels, as in `fit`. Default: those of `fit`.
-        calibrate : bool, default=True
-            Whether to `calibrate` the probabilities. Pass False for probabilities of the true label.
+        calibrated : bool, default=False
+            Whether `proba` are calibrated, or predict the true label. By default, the model calibrates them.
 
         Returns
         -------
         ndarray of shape (n, c)
             Probabilities, in the order of `classes_`; 0 or 1 for verified samples.
         """
-        return self._samples(proba, y_noisy, y_verified, calibrate)[0].posterior(self._channel)
+        return self._samples(proba, y_noisy, y_verified, calibrated)[0].posterior(self._channel)
 
     def label_quality(
-        self, proba: ArrayLike | None = None, y_noisy: Any = None, *, y_verified: Any = None, calibrate: bool = True
+        self, proba: ArrayLike | None = None, y_noisy: Any = None, *, y_verified: Any = None, calibrated: bool = False
     ) -> Any:
         """Compute the probability that each label is correct, P(true class = noisy label | x, noisy label).
 
         Parameters
         ----------
-        proba, y_noisy, y_verified, calibrate
-            As in `posterior`.
+        proba, y_noisy, y_verified, calibrated
+            As in `label_posterior`.
 
         Returns
         -------
         ndarray of shape (n,), or Series
             0 or 1 for verified samples; NaN if the noisy label is missing. A Series if the noisy labels are a Series.
         """
-        samples, y = self._samples(proba, y_noisy, y_verified, calibrate)
+        samples, y = self._samples(proba, y_noisy, y_verified, calibrated)
         return like_series(samples.judge(self._channel).quality, y, "label_quality")
 
     def find_label_issues(
@@ -651,14 +653,14 @@ class LabelNoiseModel:
         y_verified: Any = None,
         threshold: float = 0.5,
         as_frame: bool = True,
-        calibrate: bool = True,
+        calibrated: bool = False,
     ) -> Any:
         """Find labels that are probably wrong, most probably first, among samples that are not verified.
 
         Parameters
         ----------
-        proba, y_noisy, y_verified, calibrate
-            As in `posterior`.
+        proba, y_noisy, y_verified, calibrated
+            As in `label_posterior`.
         threshold : float in [0, 1], default=0.5
             Samples with a lower `label_quality` are returned. 0.5: labels that are more probably wrong than correct.
         as_frame : bool, default=True
@@ -677,7 +679,7 @@ class LabelNoiseModel:
         ``proba[n, y]``, without T.
         """
         check_rate(threshold, "threshold")
-        samples, y = self._samples(proba, y_noisy, y_verified, calibrate)
+        samples, y = self._samples(proba, y_noisy, y_verified, calibrated)
         judged = samples.judge(self._channel)
         issues = judged.issues(threshold)
         if not as_frame:
@@ -697,14 +699,14 @@ class LabelNoiseModel:
         *,
         y_verified: Any = None,
         threshold: float = 0.9,
-        calibrate: bool = True,
+        calibrated: bool = False,
     ) -> Any:
         """Replace labels whose true class is verified or nearly certain.
 
         Parameters
         ----------
-        proba, y_noisy, y_verified, calibrate
-            As in `posterior`. Verified samples get their true label.
+        proba, y_noisy, y_verified, calibrated
+            As in `label_posterior`. Verified samples get their true label.
         threshold : float in [0, 1], default=0.9
             Minimum posterior of the most probable class to replace the label. A missing label is always replaced.
 
@@ -714,7 +716,7 @@ class LabelNoiseModel:
             Labels from `labels_`. A Series if the noisy labels are a Series.
         """
         check_rate(threshold, "threshold")
-        samples, y = self._samples(proba, y_noisy, y_verified, calibrate)
+        samples, y = self._samples(proba, y_noisy, y_verified, calibrated)
         judged = samples.judge(self._channel)
         is_replaced = (judged.certainty >= threshold) | (judged.noisy < 0)
         codes = np.where(is_replaced, judged.suggested, judged.noisy)
@@ -722,10 +724,10 @@ class LabelNoiseModel:
 
     # ---- inputs
     def _samples(
-        self, proba: ArrayLike | None, y: Any, y_verified: Any, calibrate: bool
+        self, proba: ArrayLike | None, y: Any, y_verified: Any, calibrated: bool
     ) -> tuple[LabelledSamples, Any]:
         """Samples whose labels are judged, by default those of `fit`, and the column of their noisy labels."""
-        of_true = self._samples_of_fit().proba if proba is None else self._proba(proba, calibrate)
+        of_true = self._samples_of_fit().proba if proba is None else self._proba(proba, calibrated)
         if y is None and y_verified is None:
             rows = samples_of_fit(self).positions
             if len({len(of_true), len(rows), int(rows[-1]) + 1}) > 1:
@@ -740,9 +742,9 @@ class LabelNoiseModel:
 
     def _batch(self, proba: ArrayLike, y_noisy: Any) -> LabelledSamples:
         """Samples of another batch with uncalibrated probabilities; their noisy labels can be unknown."""
-        given = self._proba(proba, calibrate=False)
+        given = self._proba(proba, calibrated=True)
         none = np.full(len(given), -1)
-        found = LabelledSamples(given, none, none) if y_noisy is None else self._samples(proba, y_noisy, None, True)[0]
+        found = LabelledSamples(given, none, none) if y_noisy is None else self._samples(proba, y_noisy, None, False)[0]
         return found._replace(proba=np.pad(given, ((0, 0), (0, len(self.labels_) - given.shape[1]))))
 
     def _given_labels(self, y_noisy: Any, n: int) -> NDArray[np.intp]:
@@ -782,7 +784,7 @@ class LabelNoiseModel:
         of = samples_of_fit(self)
         if proba is None:
             best = of.candidates[0]
-            proba = of.in_order(best.proba, best.proba_meta)[:, : len(self.classes_)]
+            proba = of.in_order(best.proba, best.proba_clean)[:, : len(self.classes_)]
             proba = proba if self.calibration_ is None else self.calibration_(proba)  # None: of the true label
         noisy = of.in_order(of.noisy, of.noisy_of_clean)
         true = of.in_order(np.full(len(of.noisy), -1), of.clean)
@@ -812,8 +814,8 @@ class LabelNoiseModel:
         log = log_likelihood(codes, of.matrices[these], of.weights[these])
         return np.exp(log - log.max(axis=1, keepdims=True))
 
-    def _proba(self, proba: ArrayLike, calibrate: bool) -> NDArray:
+    def _proba(self, proba: ArrayLike, calibrated: bool) -> NDArray:
         """Probabilities in the order of the classes; of the true label if calibrated."""
-        if calibrate and (self.calibration_ is not None or self.anchors_ is not None):
+        if not calibrated and (self.calibration_ is not None or self.anchors_ is not None):
             return self.calibrate(proba)
         return checked_probabilities(in_class_order(proba, self.classes_, rows=False), len(self.classes_))

@@ -263,7 +263,7 @@ class Population:
                 "class shares and accuracies require samples in fit, at least two of them verified. Pass y_verified to "
                 "LabelNoiseModel, EMTransitionClassifier or TransitionClassifierCV."
             )
-        if model.meta_sampling == "stratified":
+        if model.verified_sampling == "stratified":
             raise ValueError("verified samples are stratified by class, which biases shares. Draw them at random.")
         self.truth = np.eye(self.c)[self.of.clean]
         self.inside = np.ones(len(self.of.noisy), dtype=bool), np.ones(len(self.truth), dtype=bool)

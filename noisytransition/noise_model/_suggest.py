@@ -21,21 +21,21 @@ _SMALLEST_UNIT = 1e-4
 
 
 class Plan(NamedTuple):
-    """Number of samples to verify for intervals of a given width, from `LabelNoiseModel.plan`.
+    """Number of samples to verify for intervals of a given width, from `LabelNoiseModel.plan_verification`.
 
     Attributes
     ----------
     table : DataFrame
         One row per quantity, with the columns ``estimate``, ``half_width`` (now), ``n_verified`` and ``n_to_verify``
         (for this quantity alone).
-    n_rows : int
+    n_samples : int
         Number of samples to verify for all quantities.
     words : str
         The plan as a sentence.
     """
 
     table: Any
-    n_rows: int
+    n_samples: int
     words: str
 
     def __str__(self) -> str:
@@ -43,13 +43,13 @@ class Plan(NamedTuple):
 
 
 # ---------------------------------------------------------------------------- which
-def suggest_rows(model: Any, n: int, target: str, of: Any, random_state: RandomState) -> Any:
-    """Draw samples with known probabilities; see `LabelNoiseModel.suggest_rows`."""
+def suggest_samples(model: Any, n: int, target: str, of: Any, random_state: RandomState) -> Any:
+    """Draw samples with known probabilities; see `LabelNoiseModel.suggest_samples`."""
     held_out = samples_of_fit(model)
-    if model.meta_sampling == "stratified":
+    if model.verified_sampling == "stratified":
         raise ValueError(
-            "suggest_rows requires verified samples drawn at random, but meta_sampling is 'stratified'. Verify random "
-            "samples and pass meta_sampling='random'."
+            "suggest_samples requires verified samples drawn at random, but verified_sampling is 'stratified'. Verify "
+            "random samples and pass verified_sampling='random'."
         )
     n = check_count(n, 1, "n")
     if n > (most := len(held_out.noisy)):
@@ -124,8 +124,8 @@ def draw_systematically(probability: NDArray, rng: np.random.RandomState | np.ra
 
 
 # ---------------------------------------------------------------------------- how many
-def plan(model: Any, target: str, width: float, level: float) -> Plan:
-    """Plan the number of samples to verify; see `LabelNoiseModel.plan`."""
+def plan_verification(model: Any, target: str, width: float, level: float) -> Plan:
+    """Plan the number of samples to verify; see `LabelNoiseModel.plan_verification`."""
     if not is_number(width) or not 0 < width < 0.5:
         raise ValueError(f"width={width!r}; pass the half width of the intervals, a number above 0 and below 0.5.")
     z = float(special.ndtri((1 + check_level(level)) / 2))
@@ -160,13 +160,13 @@ def _plan_of_rates(model: Any, width: float, level: float, z: float) -> Plan:
         names = [f"{m[i]} of {model.classes_[i]}" for i in np.argsort(-m, kind="stable") if m[i]]
         listed = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
         words = f"To know the noise rate of every class within ± {width:g}, verify {n} more samples: {listed}."
-        if len(short := model.classes_[m > model.class_counts_]):
+        if len(short := model.classes_[m > model.noisy_class_counts_]):
             words += f" Fewer samples exist of class {shortened(short)}."
     return Plan(data_frame(columns, model.classes_), n, words)
 
 
 def _plan_of_shares(model: Any, target: str, width: float, level: float, z: float) -> Plan:
-    """Plan samples of `suggest_rows` for intervals of shares or of the accuracy of at most ± width.
+    """Plan samples of `suggest_samples` for intervals of shares or of the accuracy of at most ± width.
 
     A share p has the variance ``p (1 - p) / n`` if all n samples are verified, plus ``R / m`` for m samples verified at
     random. For m' suggested samples, R is multiplied by g, from the posterior and the probabilities of the draw::
@@ -201,7 +201,9 @@ def _plan_of_shares(model: Any, target: str, width: float, level: float, z: floa
         lowest = f"{z * np.sqrt(least.max()):.2g}"
         words = f"± {width:g} is out of reach: if all samples are verified, an interval of {what} is ± {lowest}."
     elif n:
-        words = f"To know {what} within ± {width:g}, verify about {n} more samples of suggest_rows(target={target!r})."
+        words = (
+            f"To know {what} within ± {width:g}, verify about {n} more samples of suggest_samples(target={target!r})."
+        )
     return Plan(data_frame(columns, table.index), n, words)
 
 

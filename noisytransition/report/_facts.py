@@ -61,13 +61,13 @@ def _known(model: Any, level: float) -> _Known:
     T = model.transition_matrix_
     bars = hasattr(model, "transition_std_")
     low, high = model.transition_interval(level) if bars else (T, T)
-    return _Known([plain(name) for name in model.classes_], T, model.class_counts_, low, high, bars)
+    return _Known([plain(name) for name in model.classes_], T, model.noisy_class_counts_, low, high, bars)
 
 
 def make_facts(model: Any, judged: Judged, clean: Clean | None, shown: list[Facts], level: float, title: str) -> Facts:
     """Collect the facts of a report; see `NoiseReport`. `shown` has names and contents of the first label issues."""
     known = _known(model, level)
-    n_to_verify = model.plan(width=_PRECISION, level=level).table.n_to_verify.to_numpy()
+    n_to_verify = model.plan_verification(width=_PRECISION, level=level).table.n_to_verify.to_numpy()
     facts: Facts = {
         "title": short(title, 200),
         "created": datetime.now().astimezone().isoformat(timespec="seconds"),

@@ -28,12 +28,12 @@ def noise_report(
     proba_clean: ArrayLike | None = None,
     y_clean: ArrayLike | None = None,
     y_clean_noisy: ArrayLike | None = None,
-    display_rows: Any = None,
+    display_samples: Any = None,
     columns: Sequence[str] | None = None,
     level: float = 0.9,
-    max_rows: int = 200,
+    max_samples: int = 200,
     title: str = "Noise report",
-    calibrate: bool = True,
+    calibrated: bool = False,
 ) -> NoiseReport:
     """Report the noise in words, plots and numbers, for notebooks and as an HTML page.
 
@@ -45,22 +45,22 @@ def noise_report(
     ----------
     model : LabelNoiseModel
         Fitted model, or a model of a given T, with the same labels as classes.
-    proba, y_noisy, calibrate
-        As in `LabelNoiseModel.posterior`.
+    proba, y_noisy, calibrated
+        As in `LabelNoiseModel.label_posterior`.
     y_verified : array-like of shape (n,), optional
-        True labels of verified samples, as in `LabelNoiseModel.fit`, used as clean samples. With ``calibrate=False``,
+        True labels of verified samples, as in `LabelNoiseModel.fit`, used as clean samples. With ``calibrated=True``,
         they only give the share of wrong labels, since the classifier may have been trained on them.
     proba_clean, y_clean : array-like of shape (n_clean, c) and (n_clean,), optional
         Clean samples for the calibration of the classifier, in place of verified samples.
     y_clean_noisy : array-like of shape (n_clean,), optional
         Noisy labels of these samples, for the observed share of wrong labels and the test of one T.
-    display_rows : sequence of n samples or data frame, optional
+    display_samples : sequence of n samples or data frame, optional
         Text, image or table row to display of each sample. Images require Pillow.
     columns : sequence of str, optional
-        Column names of `display_rows`.
+        Column names of `display_samples`.
     level : float in (0, 1), default=0.9
         Confidence level of all intervals.
-    max_rows : int, default=200
+    max_samples : int, default=200
         Maximum number of listed samples.
     title : str, default="Noise report"
         Title of the page.
@@ -68,7 +68,7 @@ def noise_report(
     Returns
     -------
     NoiseReport
-        With `save`, `to_html`, `words` and `facts`. Samples are named by the pandas index of `display_rows` or
+        With `save`, `to_html`, `words` and `facts`. Samples are named by the pandas index of `display_samples` or
         `y_noisy`, else by position.
 
     Examples
@@ -82,39 +82,39 @@ def noise_report(
     >>> [(found["row"], found["suggested"]) for found in report.facts["label_issues"]["listed"]]
     [(1, 'dog')]
     """
-    samples, y = model._samples(proba, y_noisy, y_verified, calibrate)
-    clean = _clean(model, samples, proba_clean, y_clean, y_clean_noisy, calibrate)
+    samples, y = model._samples(proba, y_noisy, y_verified, calibrated)
+    clean = _clean(model, samples, proba_clean, y_clean, y_clean_noisy, calibrated)
     judged = samples.judge(model._channel)
-    positions = judged.issues()[: check_count(max_rows, 0, "max_rows")]
-    display_rows = [""] * len(judged.noisy) if display_rows is None else display_rows
-    shown = _shown(display_rows, y, len(judged.noisy), positions, columns)
+    positions = judged.issues()[: check_count(max_samples, 0, "max_samples")]
+    display_samples = [""] * len(judged.noisy) if display_samples is None else display_samples
+    shown = _shown(display_samples, y, len(judged.noisy), positions, columns)
     return NoiseReport(make_facts(model, judged, clean, shown, level, title))
 
 
-def _shown(display_rows: Any, y: Any, n: int, positions: NDArray[np.intp], columns: Any) -> list[dict[str, Any]]:
+def _shown(display_samples: Any, y: Any, n: int, positions: NDArray[np.intp], columns: Any) -> list[dict[str, Any]]:
     """Names and contents of samples."""
-    if (length := display_rows.shape[0] if hasattr(display_rows, "shape") else len(display_rows)) != n:
-        raise ValueError(f"display_rows has {length} entries for {n} samples; pass one per sample.")
-    names = names_of_rows(positions, display_rows, y).tolist()
-    samples = sample_facts(display_rows, positions.tolist(), columns)
+    if (length := display_samples.shape[0] if hasattr(display_samples, "shape") else len(display_samples)) != n:
+        raise ValueError(f"display_samples has {length} entries for {n} samples; pass one per sample.")
+    names = names_of_rows(positions, display_samples, y).tolist()
+    samples = sample_facts(display_samples, positions.tolist(), columns)
     return [{"row": plain(name), "sample": sample} for name, sample in zip(names, samples, strict=True)]
 
 
 def _clean(
-    model: LabelNoiseModel, samples: LabelledSamples, proba: Any, y: Any, y_noisy: Any, calibrate: bool
+    model: LabelNoiseModel, samples: LabelledSamples, proba: Any, y: Any, y_noisy: Any, calibrated: bool
 ) -> Clean | None:
     """Clean samples of a report, by default the verified samples with a noisy label, and the test of one T."""
     if (proba is None) != (y is None) or (proba is None and y_noisy is not None):
-        raise ValueError("proba_clean and y_clean (X_meta and y_meta) go together. Pass both with noisy labels.")
+        raise ValueError("proba_clean and y_clean (X_clean and y_clean) go together. Pass both with noisy labels.")
     if proba is not None:
-        proba = model._proba(proba, calibrate)
-        y = complete_codes(y, model.classes_, len(proba), "y_clean (y_meta)")
+        proba = model._proba(proba, calibrated)
+        y = complete_codes(y, model.classes_, len(proba), "y_clean (y_clean)")
         if y_noisy is not None:
-            y_noisy = complete_codes(y_noisy, model.classes_, len(proba), "y_clean_noisy (y_meta_noisy)")
+            y_noisy = complete_codes(y_noisy, model.classes_, len(proba), "y_clean_noisy (y_clean_noisy)")
     elif samples.is_pair.any():
         y = samples.true[samples.is_pair]
         y_noisy = samples.noisy[samples.is_pair]
-        proba = samples.proba[samples.is_pair] if calibrate else None
+        proba = None if calibrated else samples.proba[samples.is_pair]
     else:
         return None
     pvalue = None

@@ -100,8 +100,8 @@ def _calibration(facts: Facts) -> list[str]:
     found = facts["calibration"]
     if found is None:
         return [
-            "No clean samples were given: pass X_meta and y_meta, samples that fit has not seen. Without, "
-            "accuracy_interval and cross-validation by TrustedKFold estimate the accuracy from verified samples.",
+            "No clean samples were given: pass X_clean and y_clean, samples that fit has not seen. Without, "
+            "accuracy_interval and cross-validation by VerifiedKFold estimate the accuracy from verified samples.",
             *_views(facts),
         ]
     accuracy = estimate(found["accuracy"], found["low"], found["high"])
@@ -122,7 +122,7 @@ def _label_issues(facts: Facts) -> list[str]:
         f"{number(found['n_expected'])} wrong labels are expected."
     ]
     if left_out := found["n_issues"] - len(found["listed"]):
-        sentences.append(f"{number(left_out)} are not listed: increase max_rows, or call find_label_issues.")
+        sentences.append(f"{number(left_out)} are not listed: increase max_samples, or call find_label_issues.")
     if found["memorised"]:
         sentences.append(
             f"The classifier agrees with {percent(found['agreement'])} of the labels, but by T only "
@@ -136,7 +136,7 @@ def _label_issues(facts: Facts) -> list[str]:
 def _one_transition_matrix(facts: Facts) -> list[str]:
     test = facts["one_transition_matrix"]
     if test is None:
-        return ["Not tested: the test requires clean samples with noisy labels (X_meta, y_meta and y_meta_noisy)."]
+        return ["Not tested: the test requires clean samples with noisy labels (X_clean, y_clean and y_clean_noisy)."]
     verdict = "No evidence against one T" if test["pvalue"] > _LEVEL else "One T is not enough"
     return [
         f"{verdict} for all samples (p = {test['pvalue']:.3g}, {of(test['n_rows'], 'sample')} with both labels).",

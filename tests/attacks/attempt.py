@@ -11,7 +11,7 @@ from training import no_training
 
 import noisytransition
 import noisytransition.transition
-from noisytransition import TrustedKFold
+from noisytransition import VerifiedKFold
 from noisytransition.methods import METHODS as NAMED
 from noisytransition.methods import NoisyLabelClassifier
 
@@ -36,7 +36,7 @@ _FOLDS = {
     "groups": None,
 }
 # arguments of fit
-DATA = {"X", "y", "y_verified", "meta", "X_meta", "y_meta", "y_meta_noisy"}
+DATA = {"X", "y", "y_verified", "meta", "X_clean", "y_clean", "y_clean_noisy"}
 _fitted = {}
 
 
@@ -82,14 +82,14 @@ def _call(case, cls):
     elif target == "folds":
         given = _FOLDS | given
         labels = {name: given.pop(name) for name in ("y", "y_verified", "groups")}
-        list(TrustedKFold(**given).split(X, **labels))
+        list(VerifiedKFold(**given).split(X, **labels))
     else:
         attrgetter(target)(noisytransition)(*given["args"], **{k: v for k, v in given.items() if k != "args"})
 
 
 def _fit(cls, given):
     arguments = {"X": X, "y": Y, "meta": (X_META, Y_META)}
-    if {"X_meta", "y_meta", "y_verified"} & set(given) or hasattr(given.get("y"), "columns"):
+    if {"X_clean", "y_clean", "y_verified"} & set(given) or hasattr(given.get("y"), "columns"):
         del arguments["meta"]
     arguments |= {name: value for name, value in given.items() if name in DATA}
     small(cls, **{name: value for name, value in given.items() if name not in DATA}).fit(**arguments)

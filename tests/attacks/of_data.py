@@ -145,19 +145,19 @@ def _large(noisy=int, clean=int):
 FIT = [
     *(Case(f"X: {name}", "fit", {"X": value, "y": Y}, words) for name, value, words in ROWS),
     *(
-        Case(f"{form}: {name}", "fit", {form: (value, Y)} if form == "meta" else {form: value, "y_meta": Y}, words)
-        for form in ("meta", "X_meta")
+        Case(f"{form}: {name}", "fit", {form: (value, Y)} if form == "meta" else {form: value, "y_clean": Y}, words)
+        for form in ("meta", "X_clean")
         for name, value, words in CLEAN_ROWS
     ),
     *(Case(f"y: {name}", "fit", {"y": value}, words) for name, value, words in LABELS),
     *(
-        Case(f"y_meta: {name}", "fit", {"X_meta": X, "y_meta": value}, words.replace("inconsistent", "labels"))
+        Case(f"y_clean: {name}", "fit", {"X_clean": X, "y_clean": value}, words.replace("inconsistent", "labels"))
         for name, value, words in [*LABELS, *MISSING]
         if not name.startswith("one ") and name not in ("None", "one-hot labels") and words != "at least 2 classes"
     ),
     *(Case(f"y_verified: {name}", "fit", {"y_verified": value}, words) for name, value, words in CHECKED),
     Case("clean rows twice", "fit", {"meta": (X_META, Y_META), "y_verified": VERIFIED}, "given 2 times"),
-    Case("verified rows and other clean rows", "fit", {"X_meta": X_META, "y_meta": Y_META, "y": _table()}, "2 times"),
+    Case("verified rows and other clean rows", "fit", {"X_clean": X_META, "y_clean": Y_META, "y": _table()}, "2 times"),
     Case("verified labels twice", "fit", {"y": _table(), "y_verified": VERIFIED}, "given twice"),
     Case("a table of three columns", "fit", {"y": _table(text="a")}, "several kinds"),
     Case("a table as an array", "fit", {"y": _table().to_numpy()}, "oof_proba_"),
@@ -168,8 +168,8 @@ FIT = [
         "column 'verified'",
     ),
     Case("names of verified rows", "fit", {"y": _table(verified=[*NAMES[TRUE[:18]], *[None] * 42])}, "text labels"),
-    Case("clean rows without labels", "fit", {"X_meta": X_META}, "go together"),
-    Case("clean labels without rows", "fit", {"y_meta": Y_META}, "go together"),
+    Case("clean rows without labels", "fit", {"X_clean": X_META}, "go together"),
+    Case("clean labels without rows", "fit", {"y_clean": Y_META}, "go together"),
     Case("clean rows alone", "fit", {"meta": X_META}, "must be a pair"),
     Case("three clean parts", "fit", {"meta": (X_META, Y_META, Y_META)}, "must be a pair"),
     Case("clean rows as a dict", "fit", {"meta": {"X": X_META, "y": Y_META}}, "must be a pair"),
@@ -183,13 +183,13 @@ FIT = [
         {"y": LARGE[Y].astype(float), "meta": (X_META, LARGE[Y_META])},
         "represent",
     ),
-    Case("labels beside a pair", "fit", {"meta": (X_META, Y_META), "y_meta": Y_META}, "go together"),
-    Case("noisy labels of verified rows twice", "fit", {"y": _table(), "y_meta_noisy": Y}, "without meta"),
+    Case("labels beside a pair", "fit", {"meta": (X_META, Y_META), "y_clean": Y_META}, "go together"),
+    Case("noisy labels of verified rows twice", "fit", {"y": _table(), "y_clean_noisy": Y}, "without meta"),
     Case("numbers in a list of names", "fit", {"y": [0, *NAMES[Y[1:]].tolist()]}, "several kinds"),
-    Case("noisy labels of no clean row", "fit", {"y_meta_noisy": Y_META, "meta": None}, "without meta"),
-    Case("short noisy labels of clean rows", "fit", {"y_meta_noisy": Y_META[:-1]}, "y_meta_noisy has 17 labels"),
-    Case("noisy labels of no class", "fit", {"y_meta_noisy": Y_META + 1}, r"y_meta_noisy has labels \[3\]"),
-    Case("noisy names of clean rows", "fit", {"y_meta_noisy": NAMES[Y_META]}, "text labels"),
+    Case("noisy labels of no clean row", "fit", {"y_clean_noisy": Y_META, "meta": None}, "without meta"),
+    Case("short noisy labels of clean rows", "fit", {"y_clean_noisy": Y_META[:-1]}, "y_clean_noisy has 17 labels"),
+    Case("noisy labels of no class", "fit", {"y_clean_noisy": Y_META + 1}, r"y_clean_noisy has labels \[3\]"),
+    Case("noisy names of clean rows", "fit", {"y_clean_noisy": NAMES[Y_META]}, "text labels"),
 ]
 _SKIPPED = {"a Dataset of another length", "None", "an empty Dataset"}
 PREDICT = [

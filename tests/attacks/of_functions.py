@@ -155,7 +155,7 @@ NUMBERS = [
         )
         for function, args, option, words in [
             ("em_transition_matrix", (PROBA, Y), "tol", "tol="),
-            ("em_transition_matrix", (PROBA, Y), "meta_weight", "meta_weight="),
+            ("em_transition_matrix", (PROBA, Y), "clean_weight", "clean_weight="),
             ("count_transition_matrix", (TRUE, Y), "smoothing", "smoothing="),
             ("anchor_transition_matrix", (PROBA,), "percentile", "percentile="),
         ]
@@ -193,8 +193,8 @@ OTHERS = [
         ("em_transition_matrix", "complex counts", (PROBA, Y), {"counts": T + 0j}, "complex"),
         ("em_transition_matrix", "counts as text", (PROBA, Y), {"counts": T.astype(str)}, "counts"),
         ("em_transition_matrix", "negative counts", (PROBA, Y), {"counts": -T}, "counts"),
-        ("em_transition_matrix", "clean rows alone", (PROBA, Y), {"proba_meta": PROBA}, "pass both"),
-        ("em_transition_matrix", "clean labels alone", (PROBA, Y), {"y_meta": Y}, "pass both"),
+        ("em_transition_matrix", "clean rows alone", (PROBA, Y), {"proba_clean": PROBA}, "pass both"),
+        ("em_transition_matrix", "clean labels alone", (PROBA, Y), {"y_clean": Y}, "pass both"),
         ("em_transition_matrix", "init", (PROBA, Y), {"init": np.eye(2)}, "classes"),
         ("em_transition_matrix", "prior", (PROBA, Y), {"prior": "flat"}, "prior="),
         ("em_transition_matrix", "superclasses", (PROBA, Y), {"prior": [0, 1]}, "superclass"),
@@ -205,7 +205,7 @@ OTHERS = [
         ("gold_transition_matrix", "a class without rows", (PROBA, Y % 2), {}, "class"),
         ("count_transition_matrix", "lengths", (Y, Y[:-1]), {}, "one label per sample"),
         ("transition_uncertainty", "no rows", (PROBA[:0], Y[:0], T), {}, "no rows"),
-        ("transition_uncertainty", "clean rows", (PROBA, Y, T), {"proba_meta": PROBA[:0]}, "no rows"),
+        ("transition_uncertainty", "clean rows", (PROBA, Y, T), {"proba_clean": PROBA[:0]}, "no rows"),
         ("transition_uncertainty", "many classes", (np.full((60, 51), 1 / 51), Y, np.eye(51)), {}, "51 classes"),
         ("transition_uncertainty", "impossible labels", (PROBA, Y, [[1, 0, 0]] * 3), {}, "no probability"),
         ("transition_uncertainty", "complex counts", (PROBA, Y, T), {"counts": T + 0j}, "complex"),

@@ -14,7 +14,7 @@ def _cases(name, values, words=None):
     return [Case(f"{name}={value!r:.40}", "fit", {name: value}, words) for value in values]
 
 
-NUMBER_NAMES = "lr transition_lr weight_lr revision_lr fine_tuning_lr inner_lr q meta_weight"
+NUMBER_NAMES = "lr transition_lr weight_lr revision_lr fine_tuning_lr inner_lr q clean_weight"
 NUMBERS = [case for name in NUMBER_NAMES.split() for case in _cases(name, ["0.1", -1.0, NAN, INF, 1j, [0.1]])]
 POSITIVE_NAMES = "lr inner_lr weight_lr revision_lr fine_tuning_lr"
 POSITIVE = [case for name in POSITIVE_NAMES.split() for case in _cases(name, [0])]
@@ -43,7 +43,7 @@ STARTS = [
     Case("a start of logits", "fit", {"transition_init": T * 5}, "sum to 1"),
     Case("a start that is a number", "fit", {"transition_init": 0.3}, "square"),
     Case("a start of clean rows that are not there", "fit", {"transition_init": "gold", "meta": None}, "clean data"),
-    Case("a start of counts that are not known", "fit", {"transition_init": "count"}, "y_meta_noisy"),
+    Case("a start of counts that are not known", "fit", {"transition_init": "count"}, "y_clean_noisy"),
 ]
 OF_METHODS = [
     *_cases("truncation", [0.0, 1.0, 1.5, "0.5", NAN]),
@@ -52,9 +52,9 @@ OF_METHODS = [
     *_cases("anchor_percentile", [0, 101, "all", -1, 1j], "percentile"),
     *_cases("cv", [1, 0, "3", 2.5]),
     *_cases("n_jobs", [0, "2", 1.5]),
-    *_cases("meta_weight", ["balanced"]),
-    *_cases("meta_sampling", ["by_class", None]),
-    *_cases("transition_prior", ["uniform", [0, 1], [[1, 0], [0, 1]], [0, 1, NAN], [0, 1, 1j]], "prior"),
+    *_cases("clean_weight", ["balanced"]),
+    *_cases("verified_sampling", ["by_class", None]),
+    *_cases("prior", ["uniform", [0, 1], [[1, 0], [0, 1]], [0, 1, NAN], [0, 1, 1j]], "prior"),
 ]
 OF_NETS = [
     *_cases("device", ["gpu", "cuda:99", "meta", 3.5, "tpu"], "cannot be used"),

@@ -58,9 +58,9 @@ def problems(draw):
         X[:] = X[:1]  # every row the same
     majority = draw(st.booleans())
     y = np.concatenate([np.arange(c), np.zeros(n - c, int) if majority else random.integers(c, size=n - c)])
-    y_meta = np.concatenate([np.arange(c), random.integers(c, size=m - c)])
+    y_clean = np.concatenate([np.arange(c), random.integers(c, size=m - c)])
     dtype = draw(st.sampled_from([np.float64, np.float32, ">f8", np.longdouble, np.float16]))
-    return X[:n].astype(dtype), names[y], X[n:].astype(dtype), names[y_meta]
+    return X[:n].astype(dtype), names[y], X[n:].astype(dtype), names[y_clean]
 
 
 def check(clf, X):
@@ -74,16 +74,16 @@ def check(clf, X):
     for T in (clf.transition_matrix_, clf.transition_init_, *clf.transition_history_):
         assert (T >= 0).all()
         np.testing.assert_allclose(T.sum(axis=1), 1, atol=1e-9)
-    assert np.isfinite(clf.class_counts_).all()
+    assert np.isfinite(clf.noisy_class_counts_).all()
     if isinstance(clf, EMTransitionClassifier):
         assert np.isfinite(clf.transition_std_).all()
         assert all(np.isfinite(bound).all() for bound in clf.transition_interval())
 
 
-def fitted(cls, X, y, X_meta, y_meta):
+def fitted(cls, X, y, X_clean, y_clean):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        return small(cls, max_epochs=1, lr=0.01).fit(X, y, meta=(X_meta, y_meta))
+        return small(cls, max_epochs=1, lr=0.01).fit(X, y, meta=(X_clean, y_clean))
 
 
 few = settings(max_examples=5, suppress_health_check=[HealthCheck.too_slow])
@@ -114,9 +114,9 @@ def test_a_hundred_classes_of_one_row_each(cls):
 
 @pytest.mark.parametrize("dtype", [">f8", ">f4", ">i4", np.longdouble, np.float16, np.uint8, np.int64, bool])
 def test_all_numbers_that_double_precision_holds_are_the_same_input(dtype, blobs):
-    X, y, X_meta, y_meta, *_ = blobs
-    X, X_meta = (np.abs(rows).round().clip(0, 1) for rows in (X, X_meta))
-    plain, other = (fitted(CLASSIFIERS[0], X.astype(t), y, X_meta.astype(t), y_meta) for t in (np.float64, dtype))
+    X, y, X_clean, y_clean, *_ = blobs
+    X, X_clean = (np.abs(rows).round().clip(0, 1) for rows in (X, X_clean))
+    plain, other = (fitted(CLASSIFIERS[0], X.astype(t), y, X_clean.astype(t), y_clean) for t in (np.float64, dtype))
     np.testing.assert_array_equal(plain.predict_proba(X), other.predict_proba(X.astype(dtype)))
 
 

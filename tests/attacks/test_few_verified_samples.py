@@ -102,7 +102,7 @@ def assert_finite(clf, model):
     assert ((low >= 0) & (low <= T) & (high >= T) & (high <= 1)).all()
     assert ((model.transition_std_ >= 0) & (model.transition_std_ <= 0.5)).all()
     np.testing.assert_allclose(T.sum(axis=1), 1)
-    for posterior in (clf.posterior() if clf is model else clf.label_posterior(), model.posterior()):
+    for posterior in (clf.label_posterior(), model.label_posterior()):
         np.testing.assert_allclose(posterior.sum(axis=1), 1)
     assert clf.find_label_issues().label_quality.between(0, 0.5).all()
     report = noise_report(model) if clf is model else clf.noise_report()
@@ -114,4 +114,4 @@ def assert_finite(clf, model):
         for estimate in (model.accuracy_interval, model.class_shares):
             with pytest.raises(ValueError, match="at least two of them verified"):
                 estimate()
-    assert model.suggest_rows(5, random_state=0).notna().all(axis=None)
+    assert model.suggest_samples(5, random_state=0).notna().all(axis=None)

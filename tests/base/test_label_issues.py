@@ -18,8 +18,8 @@ NAMES = np.array(["ant", "bee", "cat"])
 @pytest.fixture(scope="module")
 def fitted(blobs):
     """GLC at the true T: the names of the classes are strings."""
-    X, y, X_meta, y_meta, _, _, T = blobs
-    return small(GLCClassifier, transition_init=T, max_epochs=10).fit(X, NAMES[y], meta=(X_meta, NAMES[y_meta]))
+    X, y, X_clean, y_clean, _, _, T = blobs
+    return small(GLCClassifier, transition_init=T, max_epochs=10).fit(X, NAMES[y], meta=(X_clean, NAMES[y_clean]))
 
 
 @pytest.mark.parametrize("kind", [list, lambda y: pd.Series(y, dtype="category")], ids=["list", "category"])
@@ -105,8 +105,8 @@ def test_wrong_labels_come_first_and_are_mended(fitted, blobs, true_labels):
 
 @pytest.mark.parametrize("names", [np.array([-7, 10, 300]), np.array([0.0, 1.0, 2.0]), NAMES.astype(object)])
 def test_relabelled_are_of_the_kind_that_the_labels_were(blobs, names):
-    X, y, X_meta, y_meta, *_ = blobs
-    clf = small(GLCClassifier).fit(X, names[y], meta=(X_meta, names[y_meta]))
+    X, y, X_clean, y_clean, *_ = blobs
+    clf = small(GLCClassifier).fit(X, names[y], meta=(X_clean, names[y_clean]))
     labels = clf.relabel(X, names[y])
     assert labels.dtype == names.dtype
     assert set(labels) <= set(names)
@@ -124,13 +124,13 @@ def test_labels_that_do_not_fit_are_refused(fitted, blobs, method):
 
 @pytest.mark.parametrize("cls", WITH_TRANSITION)
 def test_the_noise_model_takes_probabilities(cls, blobs):
-    X, y, X_meta, y_meta, *_ = blobs
-    clf = pickle.loads(pickle.dumps(small(cls).fit(X, NAMES[y], meta=(X_meta, NAMES[y_meta]))))
+    X, y, X_clean, y_clean, *_ = blobs
+    clf = pickle.loads(pickle.dumps(small(cls).fit(X, NAMES[y], meta=(X_clean, NAMES[y_clean]))))
     model, proba = clf.noise_model_, getattr(clf, "oof_proba_", clf.predict_proba(X))
     assert model.classes_.tolist() == NAMES.tolist()
     np.testing.assert_array_equal(model.transition_matrix_, clf.transition_matrix_)
     pd.testing.assert_frame_equal(
-        model.find_label_issues(proba, NAMES[y], calibrate=False), clf.find_label_issues(X, NAMES[y])
+        model.find_label_issues(proba, NAMES[y], calibrated=True), clf.find_label_issues(X, NAMES[y])
     )
 
 
@@ -152,12 +152,12 @@ def cross_fitted(request, blobs, table):
 
 def test_labels_of_the_fit_are_judged_by_out_of_fold_probabilities(cross_fitted, blobs, table, true_labels):
     clf, X = cross_fitted, blobs[0]
-    of_fit = clf.noise_model_.posterior(clf.oof_proba_, table, calibrate=False)
-    assert not np.allclose(of_fit, clf.noise_model_.posterior(clf.predict_proba(X), table, calibrate=False))
+    of_fit = clf.noise_model_.label_posterior(clf.oof_proba_, table, calibrated=True)
+    assert not np.allclose(of_fit, clf.noise_model_.label_posterior(clf.predict_proba(X), table, calibrated=True))
     for given in ((), (X, table), (X.tolist(), table)):
         np.testing.assert_allclose(clf.label_posterior(*given), of_fit)
         np.testing.assert_array_equal(
-            clf.relabel(*given), clf.noise_model_.relabel(clf.oof_proba_, table, calibrate=False)
+            clf.relabel(*given), clf.noise_model_.relabel(clf.oof_proba_, table, calibrated=True)
         )
     issues, named = clf.find_label_issues(), clf.find_label_issues(X, table)
     assert named.index.tolist() == [f"row {n}" for n in named.position]
@@ -176,12 +176,12 @@ def test_labels_of_other_samples_are_judged_by_predictions(cross_fitted, blobs, 
     clf, X, y = cross_fitted, blobs[0], table["label"].to_numpy()
     other = np.where(np.arange(300) == 7, np.where(y == "ant", "bee", "ant"), y)
     for rows, labels in ((X[:299], y[:299]), (X[::-1], y[::-1]), (X, other)):
-        posterior = clf.noise_model_.posterior(clf.predict_proba(rows), labels, calibrate=False)
+        posterior = clf.noise_model_.label_posterior(clf.predict_proba(rows), labels, calibrated=True)
         np.testing.assert_allclose(clf.label_posterior(rows, labels), posterior)
     more = clf.label_posterior(np.vstack([X, X]), np.concatenate([y, y]))
     np.testing.assert_allclose(more[:300], clf.label_posterior(X, y))
     np.testing.assert_allclose(
-        more[300:], clf.noise_model_.posterior(clf.predict_proba(X), y, calibrate=False), rtol=1e-5
+        more[300:], clf.noise_model_.label_posterior(clf.predict_proba(X), y, calibrated=True), rtol=1e-5
     )
 
 
@@ -210,8 +210,8 @@ def test_samples_of_weight_0_were_not_trained_on(blobs, table):
     X, weight = blobs[0], np.where(np.arange(300) % 7 == 1, 0, 1)
     clf = small(EMTransitionClassifier, max_epochs=10).fit(X, table, sample_weight=weight)
     kept = (weight > 0) | table["verified"].notna().to_numpy()
-    predicted = clf.noise_model_.posterior(clf.predict_proba(X), table, calibrate=False)
-    of_fit = clf.noise_model_.posterior(clf.oof_proba_, table[kept], calibrate=False)
+    predicted = clf.noise_model_.label_posterior(clf.predict_proba(X), table, calibrated=True)
+    of_fit = clf.noise_model_.label_posterior(clf.oof_proba_, table[kept], calibrated=True)
     found = clf.label_posterior(X, table)
     np.testing.assert_allclose(found[~kept], predicted[~kept])
     np.testing.assert_allclose(found[kept], of_fit)
@@ -226,7 +226,7 @@ def test_a_noise_model_knows_its_samples(cross_fitted, table):
     with pytest.warns(UserWarning, match="T may be wrong"):
         model = LabelNoiseModel().fit(proba, y, y_verified=verified)
     pd.testing.assert_frame_equal(model.find_label_issues(), model.find_label_issues(proba, y, y_verified=verified))
-    np.testing.assert_allclose(model.posterior()[verified == None], model.posterior_of_fit())  # noqa: E711
+    np.testing.assert_allclose(model.label_posterior()[verified == None], model.posterior_of_fit())  # noqa: E711
     np.testing.assert_array_equal(model.relabel(), model.relabel(proba, y, y_verified=verified))
     np.testing.assert_array_equal(model.label_quality(), model.label_quality(proba, y, y_verified=verified))
     with pytest.raises(ValueError, match="not fitted to samples"):
@@ -238,12 +238,14 @@ def test_class_counts_are_the_most_likely_behind_the_noisy_labels(fitted, blobs)
     y, T = blobs[1], blobs[-1]
     noisy = np.bincount(y)
     shares = denoise_proba([noisy / 300], fitted.transition_matrix_, n_iter=1000)
-    np.testing.assert_allclose(fitted.class_counts_, 300 * shares[0])
-    np.testing.assert_allclose(fitted.class_counts_ @ T, noisy, atol=0.5)  # here the solution has no negative entry
+    np.testing.assert_allclose(fitted.noisy_class_counts_, 300 * shares[0])
+    np.testing.assert_allclose(
+        fitted.noisy_class_counts_ @ T, noisy, atol=0.5
+    )  # here the solution has no negative entry
 
 
 def test_em_counts_them_by_its_posteriors(blobs, true_labels):
-    X, y, X_meta, y_meta, *_ = blobs
-    clf = small(EMTransitionClassifier).fit(X, y, meta=(X_meta, y_meta))
-    np.testing.assert_allclose(clf.class_counts_, clf.noise_model_.transition_counts_.sum(axis=1))
-    np.testing.assert_allclose(clf.class_counts_, np.bincount(true_labels), atol=30)
+    X, y, X_clean, y_clean, *_ = blobs
+    clf = small(EMTransitionClassifier).fit(X, y, meta=(X_clean, y_clean))
+    np.testing.assert_allclose(clf.noisy_class_counts_, clf.noise_model_.transition_counts_.sum(axis=1))
+    np.testing.assert_allclose(clf.noisy_class_counts_, np.bincount(true_labels), atol=30)

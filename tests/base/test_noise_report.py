@@ -30,8 +30,8 @@ def glc(plain):
 
 @pytest.fixture(scope="module")
 def named(blobs):
-    X, y, X_meta, y_meta, *_ = blobs
-    meta = pd.DataFrame(X_meta, columns=list("pqrs")), NAMES[y_meta]
+    X, y, X_clean, y_clean, *_ = blobs
+    meta = pd.DataFrame(X_clean, columns=list("pqrs")), NAMES[y_clean]
     return small(GLCClassifier).fit(pd.DataFrame(X, columns=list("pqrs")), NAMES[y], meta=meta)
 
 
@@ -119,15 +119,15 @@ def test_what_is_shown_of_a_row(glc, named, blobs):
     row = int(glc.find_label_issues(X, y, as_frame=False)[0])
 
     def sample(clf=glc, rows=X, labels=y, **given):
-        return clf.noise_report(rows, labels, max_rows=1, **given).facts["label_issues"]["listed"][0]["sample"]
+        return clf.noise_report(rows, labels, max_samples=1, **given).facts["label_issues"]["listed"][0]["sample"]
 
     values = X[row].tolist()
     assert sample() == {"text": ", ".join(f"{k}: {value:.4g}" for k, value in enumerate(values))}
     with_names = {"text": ", ".join(f"{k}: {value:.4g}" for k, value in zip("pqrs", values, strict=True))}
     assert sample(named, pd.DataFrame(X, columns=list("pqrs")), NAMES[y]) == with_names
-    assert sample(display_rows=[f"text {i}" for i in range(300)]) == {"text": f"text {row}"}
-    assert list(sample(display_rows=np.zeros((300, 5, 5)))) == ["image"]
-    assert list(sample(display_rows=torch.zeros(300, 3, 5, 5))) == ["image"]
+    assert sample(display_samples=[f"text {i}" for i in range(300)]) == {"text": f"text {row}"}
+    assert list(sample(display_samples=np.zeros((300, 5, 5)))) == ["image"]
+    assert list(sample(display_samples=torch.zeros(300, 3, 5, 5))) == ["image"]
 
 
 def test_clean_rows_without_noisy_labels_or_without_noise(glc, blobs):
@@ -144,13 +144,13 @@ def test_clean_rows_without_noisy_labels_or_without_noise(glc, blobs):
     ("given", "message"),
     [
         ({"level": 1}, "level"),
-        ({"max_rows": -1}, "max_rows"),
-        ({"X_meta": np.zeros((2, 4))}, "y_meta"),
-        ({"y_meta_noisy": [0, 1]}, "together"),
-        ({"X_meta": np.zeros((2, 4)), "y_meta": [0, 9]}, "y_meta"),
-        ({"X_meta": np.zeros((2, 4)), "y_meta": [0, 1], "y_meta_noisy": [0]}, "y_meta_noisy"),
+        ({"max_samples": -1}, "max_samples"),
+        ({"X_clean": np.zeros((2, 4))}, "y_clean"),
+        ({"y_clean_noisy": [0, 1]}, "together"),
+        ({"X_clean": np.zeros((2, 4)), "y_clean": [0, 9]}, "y_clean"),
+        ({"X_clean": np.zeros((2, 4)), "y_clean": [0, 1], "y_clean_noisy": [0]}, "y_clean_noisy"),
         ({"proba": np.full((299, 3), 1 / 3)}, "299"),
-        ({"display_rows": ["a", "b"]}, "display_rows"),
+        ({"display_samples": ["a", "b"]}, "display_samples"),
     ],
 )
 def test_bad_input_is_refused(glc, blobs, given, message):

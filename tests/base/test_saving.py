@@ -49,7 +49,7 @@ def fitted(clf):
 
 @pytest.mark.parametrize("cls", CLASSIFIERS)
 def test_a_loaded_classifier_is_the_same(cls, blobs, path):
-    X, y, X_meta, y_meta, X_test, *_ = blobs
+    X, y, X_clean, y_clean, X_test, *_ = blobs
     clf = fit(cls, blobs, module__hidden=12, lr=0.05)
     before = torch.get_rng_state()
     again = loaded(clf, path)
@@ -71,7 +71,7 @@ def test_a_loaded_classifier_is_the_same(cls, blobs, path):
     if cls is MWNetClassifier:  # the loss weights rows
         np.testing.assert_array_equal(again.sample_weights(X, y), clf.sample_weights(X, y))
     if cls is CrossEntropyClassifier:
-        assert_predicts_alike(clf, clone(again).fit(X, y, meta=(X_meta, y_meta)), X_test)
+        assert_predicts_alike(clf, clone(again).fit(X, y, meta=(X_clean, y_clean)), X_test)
 
 
 NAMES = [["ant", "bee", "cat"], [-7, 10, 300], [False, True, True]]
@@ -123,15 +123,15 @@ def test_what_is_not_plain_data_is_given_again(blobs, path):
     assert load(path, optimizer=torch.optim.Adam).get_params() == clf.get_params()
     assert_predicts_alike(clf, again, blobs[4])
     prior = pd.DataFrame(pair_noise(3, 0.2))
-    clf = fit(EMTransitionClassifier, blobs, transition_prior=prior, cv=None)
-    assert_predicts_alike(clf, loaded(clf, path, transition_prior=prior), blobs[4])
+    clf = fit(EMTransitionClassifier, blobs, prior=prior, cv=None)
+    assert_predicts_alike(clf, loaded(clf, path, prior=prior), blobs[4])
 
 
 def test_a_published_method_is_trained_alike_after_loading(blobs, path):
     clf = GLCClassifier.as_published(max_epochs=2, random_state=0)
-    X, y, X_meta, y_meta, *_ = blobs
-    clf.fit(X, y, meta=(X_meta, y_meta))
-    assert_predicts_alike(clf, loaded(clf, path).fit(X, y, meta=(X_meta, y_meta)), X)
+    X, y, X_clean, y_clean, *_ = blobs
+    clf.fit(X, y, meta=(X_clean, y_clean))
+    assert_predicts_alike(clf, loaded(clf, path).fit(X, y, meta=(X_clean, y_clean)), X)
 
 
 def test_the_device_may_be_set_for_another_machine(blobs, path):

@@ -14,8 +14,8 @@ WITHOUT_BARS = [cls for cls in WITH_TRANSITION if cls is not EMTransitionClassif
 
 
 def named(cls, blobs, **params):
-    X, y, X_meta, y_meta, *_ = blobs
-    return small(cls, **params).fit(X, NAMES[y], meta=(X_meta, NAMES[y_meta]))
+    X, y, X_clean, y_clean, *_ = blobs
+    return small(cls, **params).fit(X, NAMES[y], meta=(X_clean, NAMES[y_clean]))
 
 
 @pytest.mark.parametrize("cls", WITH_TRANSITION)
@@ -56,8 +56,8 @@ def test_standard_errors_are_those_of_the_last_fit(blobs):
     clf = named(EMTransitionClassifier, blobs)
     first = clf.transition_std_
     np.testing.assert_array_equal(first, clf.noise_model_.uncertainty_.std)
-    X, y, X_meta, y_meta, *_ = blobs
-    clf.fit(X[:150], NAMES[y[:150]], meta=(X_meta, NAMES[y_meta]))
+    X, y, X_clean, y_clean, *_ = blobs
+    clf.fit(X[:150], NAMES[y[:150]], meta=(X_clean, NAMES[y_clean]))
     np.testing.assert_array_equal(clf.transition_std_, clf.noise_model_.uncertainty_.std)
     assert not np.array_equal(clf.transition_std_, first)
 

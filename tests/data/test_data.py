@@ -60,15 +60,15 @@ def test_objects_are_labels_of_the_type_that_all_have(kind, wrap):
     ("cls", "mark"), [*((cls, np.nan) for cls in METHODS.values()), (GLCClassifier, None), (GLCClassifier, -1)]
 )
 def test_rows_without_a_label_are_counted(cls, mark, blobs):
-    X, y, X_meta, y_meta, *_ = blobs
+    X, y, X_clean, y_clean, *_ = blobs
     y = np.array(y, dtype={None: object, -1: int}.get(mark, float))
     y[5:15] = mark
     if mark == -1:
         with refused("in 10 of 300 samples"):
-            small(cls).fit(X, y, meta=(X_meta, y_meta))
+            small(cls).fit(X, y, meta=(X_clean, y_clean))
         return
     with pytest.warns(UserWarning, match="10 of 300 samples have no label"):
-        small(cls, max_epochs=1).fit(X, y, meta=(X_meta, y_meta))
+        small(cls, max_epochs=1).fit(X, y, meta=(X_clean, y_clean))
 
 
 def test_minus_one_may_be_a_class(blobs):
@@ -81,26 +81,26 @@ def test_minus_one_may_be_a_class(blobs):
 
 @pytest.mark.parametrize("cls", NEED_CLEAN_DATA)
 def test_a_clean_class_without_noisy_labels_is_warned_of(cls, blobs):
-    X, y, X_meta, y_meta, *_ = blobs
+    X, y, X_clean, y_clean, *_ = blobs
     names, clean = np.array(["ant", "bee", "cat"]), np.array(["ape", "bee", "cat"])
     with pytest.warns(UserWarning, match="ape"):
-        small(cls, max_epochs=1).fit(X, names[y], meta=(X_meta, clean[y_meta]))
+        small(cls, max_epochs=1).fit(X, names[y], meta=(X_clean, clean[y_clean]))
 
 
 def test_labels_that_scikit_learn_has_encoded_are_warned_of(blobs):
-    X, y, X_meta, y_meta, *_ = blobs
-    y, y_meta = y % 2 + 1, y_meta % 2 + 1
+    X, y, X_clean, y_clean, *_ = blobs
+    y, y_clean = y % 2 + 1, y_clean % 2 + 1
     clf, given = small(GLCClassifier, max_epochs=1), {"cv": 2, "method": "predict_proba"}
     expected = pytest.warns(UserWarning, match="LabelEncoder")
     with expected, suppress(IndexError):  # scikit-learn's: a class too many
-        cross_val_predict(clf, X, y, params={"meta": (X_meta, y_meta)}, **given)
+        cross_val_predict(clf, X, y, params={"meta": (X_clean, y_clean)}, **given)
 
 
 def test_one_clean_row_for_each_of_many_classes_is_no_regression_problem():
     y = np.arange(200) % 25
     X = np.random.default_rng(0).normal(size=(200, 3)) + y[:, None] / 10
     clf = small(GLCClassifier)
-    assert not told(clf, X[25:], y[25:], meta=(X[:25], y[:25]), y_meta_noisy=y[1:26])
+    assert not told(clf, X[25:], y[25:], meta=(X[:25], y[:25]), y_clean_noisy=y[1:26])
     assert any("number of unique classes" in said for said in told(clf, X, np.arange(200) % 150, meta=(X, y)))
 
 
@@ -120,14 +120,14 @@ def test_labels_that_name_the_rows_in_another_order_are_warned_of():
 @pytest.mark.parametrize("form", ["verified", "some both labels", "noisy labels beside", "beside", "none"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_labels_are_read_without_rows_as_with_them(form, weighted, blobs):
-    X, y, X_meta, y_meta, *_ = blobs
-    y, y_meta, mask = np.array(["ant", "bee", "cat"])[y], np.array(["ant", "bee", "dog"])[y_meta], np.arange(300) < 50
+    X, y, X_clean, y_clean, *_ = blobs
+    y, y_clean, mask = np.array(["ant", "bee", "cat"])[y], np.array(["ant", "bee", "dog"])[y_clean], np.arange(300) < 50
     odd = np.arange(300) % 2 == 1
     clean, beside = {
         "verified": ({"y_verified": np.where(mask, y[::-1], None)}, {}),
         "some both labels": ({"y_verified": np.where(mask, y[::-1], None)}, {}),
-        "noisy labels beside": ({"y_meta": y_meta, "y_meta_noisy": y[: len(y_meta)]}, {"X_meta": X_meta}),
-        "beside": ({"y_meta": y_meta}, {"X_meta": X_meta}),
+        "noisy labels beside": ({"y_clean": y_clean, "y_clean_noisy": y[: len(y_clean)]}, {"X_clean": X_clean}),
+        "beside": ({"y_clean": y_clean}, {"X_clean": X_clean}),
         "none": ({}, {}),
     }[form]
     weights = np.arange(300) % 3 if weighted else None
@@ -136,7 +136,7 @@ def test_labels_are_read_without_rows_as_with_them(form, weighted, blobs):
         warnings.simplefilter("ignore")  # of the class "dog"
         given = clean | {"sample_weight": weights}
         classes, noisy, rows_of_clean, _ = read_rows(CrossEntropyClassifier(), X, y, **given, **beside)
-        separate = SeparateLabels(len(y_meta), y_meta, given.get("y_meta_noisy")) if beside else None
+        separate = SeparateLabels(len(y_clean), y_clean, given.get("y_clean_noisy")) if beside else None
         found = labels_of_fit(len(X), y, given.get("y_verified"), separate, None, weights)
     np.testing.assert_array_equal(found.classes, classes)
     expected = [
@@ -151,16 +151,16 @@ def test_labels_are_read_without_rows_as_with_them(form, weighted, blobs):
         np.testing.assert_array_equal(rows.columns.get(name, default), [] if values is None else values)
     in_X, of_clean = found.positions
     np.testing.assert_array_equal(noisy.X, X[in_X])
-    np.testing.assert_array_equal(rows_of_clean.X, X_meta if beside else X[of_clean])
+    np.testing.assert_array_equal(rows_of_clean.X, X_clean if beside else X[of_clean])
 
 
 # ---------------------------------------------------------------------------- clean rows and noisy ones
 def unequal(shares, per_class, n=300):
     """Two columns, labels "a", "b", "c" in these shares, and so many clean rows of each."""
     rng = np.random.default_rng(0)
-    y, y_meta = (np.repeat(["a", "b", "c"], counts) for counts in (np.multiply(shares, n).astype(int), per_class))
-    X, X_meta = (np.float32(rng.normal(size=(len(of), 2)) + 3 * (of == "a")[:, None]) for of in (y, y_meta))
-    return {"X": X, "y": y, "meta": (X_meta, y_meta)}
+    y, y_clean = (np.repeat(["a", "b", "c"], counts) for counts in (np.multiply(shares, n).astype(int), per_class))
+    X, X_clean = (np.float32(rng.normal(size=(len(of), 2)) + 3 * (of == "a")[:, None]) for of in (y, y_clean))
+    return {"X": X, "y": y, "meta": (X_clean, y_clean)}
 
 
 @pytest.mark.parametrize("cls", NEED_CLEAN_DATA)
@@ -224,8 +224,8 @@ def test_names_are_saved(module, blobs, tmp_path):
     again = load(tmp_path / "clf")
     assert (again.module, again.optimizer) == (module, "adam")
     np.testing.assert_array_equal(again.predict_proba(blobs[0]), clf.predict_proba(blobs[0]))
-    X, y, X_meta, y_meta, *_ = blobs
-    assert_same(clone(again).fit(X, y, meta=(X_meta, y_meta)), clf, X)
+    X, y, X_clean, y_clean, *_ = blobs
+    assert_same(clone(again).fit(X, y, meta=(X_clean, y_clean)), clf, X)
 
 
 # ---------------------------------------------------------------------------- data frames with names

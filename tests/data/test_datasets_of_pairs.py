@@ -43,8 +43,8 @@ KINDS = {
     [*((cls, "TensorDataset") for cls in CLASSIFIERS), *((GLCClassifier, kind) for kind in list(KINDS)[1:])],
 )
 def test_its_labels_are_taken(cls, kind, blobs, plain):
-    X, y, X_meta, y_meta, X_test, y_test, _ = blobs
-    clf = small(cls).fit(KINDS[kind](X, y), meta=KINDS[kind](X_meta, y_meta))
+    X, y, X_clean, y_clean, X_test, y_test, _ = blobs
+    clf = small(cls).fit(KINDS[kind](X, y), meta=KINDS[kind](X_clean, y_clean))
     assert_same(clf, plain(cls), X)
     assert clf.score(KINDS[kind](X_test, y_test)) == clf.score(X_test, y_test)
 

@@ -22,7 +22,7 @@ from noisytransition import (
     EMTransitionClassifier,
     FineTuningClassifier,
     GLCClassifier,
-    TrustedKFold,
+    VerifiedKFold,
     load,
 )
 from noisytransition.labels._draw import weights_by_given_label, weights_of_labels
@@ -156,9 +156,9 @@ def assert_same_proba(clf, packed, X=PARTS):
 
 @some
 def test_clean_rows_beside_them(cls):
-    clean, noisy, y, y_meta = slice(40), slice(40, None), NOISY[40:], Y[:40]
+    clean, noisy, y, y_clean = slice(40), slice(40, None), NOISY[40:], Y[:40]
     clf, packed = (
-        small(cls, module=module).fit(rows(X, noisy), y, meta=(rows(X, clean), y_meta))
+        small(cls, module=module).fit(rows(X, noisy), y, meta=(rows(X, clean), y_clean))
         for module, X in ((Bag, PARTS), (Packed, PACKED))
     )
     assert_same_proba(clf, packed)
@@ -267,7 +267,7 @@ def searched(module, form):
     """Scores of a search and predictions of other folds."""
     X = PACKED if form is None else FORMS[form]
     search = GridSearchCV(
-        small(FineTuningClassifier, module=module), {"lr": [0.1, 0.01]}, cv=TrustedKFold(2), error_score="raise"
+        small(FineTuningClassifier, module=module), {"lr": [0.1, 0.01]}, cv=VerifiedKFold(2), error_score="raise"
     )
     clf = small(CrossEntropyClassifier, module=module)
     proba = cross_val_predict(clf, X, NOISY, cv=2, method="predict_proba")
@@ -355,7 +355,7 @@ def test_errors_of_parts_and_other_data():
         small(CrossEntropyClassifier).fit(PARTS, NOISY)
     with refused("Pass a module"):
         small(CrossEntropyClassifier).fit(DATASETS["tuples"], NOISY)
-    with refused("X_meta"):
+    with refused("X_clean"):
         fit(CrossEntropyClassifier, y_verified=None, meta=({"ids": IDS[:9]}, Y[:9]))
     with refused("not a pair"):
         fit(CrossEntropyClassifier, X=DATASETS["tuples"], y=None, y_verified=None)

@@ -23,8 +23,8 @@ every = pytest.mark.parametrize("cls", METHODS.values())
 
 
 def weighted(cls, blobs, weights=WEIGHTS, **params):
-    X, y, X_meta, y_meta, *_ = blobs
-    return small(cls, **params).fit(X, y, meta=(X_meta, y_meta), sample_weight=weights)
+    X, y, X_clean, y_clean, *_ = blobs
+    return small(cls, **params).fit(X, y, meta=(X_clean, y_clean), sample_weight=weights)
 
 
 # ---------------------------------------------------------------------------- weights of rows
@@ -35,8 +35,8 @@ def test_equal_weights_are_as_none(cls, blobs, plain):
 
 @every
 def test_a_factor_changes_nothing_and_rows_without_weight_are_left_out(cls, blobs, plain):
-    X, y, X_meta, y_meta, *_ = blobs
-    kept = small(cls).fit(X[KEPT], y[KEPT], meta=(X_meta, y_meta), sample_weight=1024 * WEIGHTS[KEPT])
+    X, y, X_clean, y_clean, *_ = blobs
+    kept = small(cls).fit(X[KEPT], y[KEPT], meta=(X_clean, y_clean), sample_weight=1024 * WEIGHTS[KEPT])
     clf = weighted(cls, blobs)
     assert_same(clf, kept, X)
     assert not np.array_equal(clf.predict_proba(X), plain(cls).predict_proba(X))

@@ -84,8 +84,8 @@ def test_a_script_writes_its_table(name, tmp_path, monkeypatch):
     monkeypatch.setattr(global_warming, "N_TEST", N_TEST)
     monkeypatch.setattr("sys.argv", [name, "--data", str(folder), "--jobs", "1"])
     data = script.load(0, folder)
-    X, X_meta, X_test = (rows.toarray() if issparse(rows) else rows for rows in (data.X, data.X_meta, data.X_test))
-    seen = {row.tobytes() for row in np.concatenate([X, X_meta])}
+    X, X_clean, X_test = (rows.toarray() if issparse(rows) else rows for rows in (data.X, data.X_clean, data.X_test))
+    seen = {row.tobytes() for row in np.concatenate([X, X_clean])}
     assert not any(row.tobytes() in seen for row in X_test)
     for _ in range(2):  # the second call finds all rows
         common.main(name, script.__doc__, script.load)

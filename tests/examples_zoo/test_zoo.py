@@ -84,16 +84,16 @@ def test_names_are_unique_since_they_decide_the_half():
 )
 def test_a_problem_has_the_promised_size_and_noise(name, data_folder):
     data = made(BY_NAME[name], data_folder)
-    n_verified, classes = len(data.y_meta), np.arange(len(data.transition_matrix))
+    n_verified, classes = len(data.y_clean), np.arange(len(data.transition_matrix))
     assert 350 <= len(data.y) + n_verified <= 5000
     assert 50 <= n_verified <= 300
-    for y in (data.y_true, data.y_meta, data.y_test):
+    for y in (data.y_true, data.y_clean, data.y_test):
         np.testing.assert_array_equal(np.unique(y), classes)
     assert set(data.y) <= set(classes)
     if "nearest description" not in name:  # these labels need the encoder
         assert 0.05 <= (data.y != data.y_true).mean() <= 0.7
-    assert data.X.shape[1] == data.X_meta.shape[1] == data.X_test.shape[1]
-    for X in (data.X, data.X_meta, data.X_test):
+    assert data.X.shape[1] == data.X_clean.shape[1] == data.X_test.shape[1]
+    for X in (data.X, data.X_clean, data.X_test):
         assert np.isfinite(X.data if issparse(X) else X).all()
 
 
@@ -124,7 +124,7 @@ def numbered(seed, n=600):
 def test_no_sample_of_the_program_or_of_the_test_is_noisy_or_verified():
     problem = Problem("numbered", labellers.labelled(numbered, labellers.boosting(100)), noise.programs, "default", 20)
     data = problem.make(0)
-    noisy, verified, test = (set(X[:, 0].astype(int)) for X in (data.X, data.X_meta, data.X_test))
+    noisy, verified, test = (set(X[:, 0].astype(int)) for X in (data.X, data.X_clean, data.X_test))
     assert noisy | verified == set(range(100, 600))
     assert not noisy & verified
     assert test == set(range(600, 700))

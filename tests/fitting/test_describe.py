@@ -86,11 +86,11 @@ def test_what_cannot_be_pickled_is_refused(blobs):
 
 @pytest.mark.parametrize("form", [lambda X: X, lambda X: TensorDataset(torch.tensor(X))], ids=["array", "Dataset"])
 def test_data_tell_fits_apart(blobs, tmp_path, form):
-    X, y, X_meta, y_meta, *_ = blobs
-    clean = form(X_meta), y_meta
+    X, y, X_clean, y_clean, *_ = blobs
+    clean = form(X_clean), y_clean
     fit(tmp_path / "fit", form(X), y, clean)
     for others in [(form(X + (np.arange(4) == 2)), y, clean), (form(X), np.roll(y, 1), clean)]:
         with refused("X, y"):
             fit(tmp_path / "fit", *others)
     with refused("clean set"):
-        fit(tmp_path / "fit", form(X), y, (form(X_meta[1:]), y_meta[1:]))
+        fit(tmp_path / "fit", form(X), y, (form(X_clean[1:]), y_clean[1:]))

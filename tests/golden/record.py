@@ -91,11 +91,11 @@ def digits():
     X, y = X[:600].reshape(-1, 1, 8, 8).astype(np.uint8), y[:600]
     y_noisy = flip_labels(y, pair_noise(10, 0.3), random_state=2)
     params = PLAIN_SGD | {"max_epochs": 2, "lr": 0.05, "module": SmallNet, "batch_transform": jitter}
-    return X[100:], y_noisy[100:], {"X_meta": X[:100], "y_meta": y[:100]}, params
+    return X[100:], y_noisy[100:], {"X_clean": X[:100], "y_clean": y[:100]}, params
 
 
 # ---------------------------------------------------------------------------- methods
-EM = {"cv": 2, "meta_weight": 1.5}
+EM = {"cv": 2, "clean_weight": 1.5}
 METHODS = {
     "cross_entropy": ("CrossEntropyClassifier", {}),
     "fine_tuning": ("FineTuningClassifier", {"fine_tuning_epochs": 2, "fine_tuning_lr": 0.02}),
@@ -126,7 +126,7 @@ def recorded(method, problem):
         warnings.simplefilter("ignore", UserWarning)
         clf = attrgetter(name)(noisytransition)(**params, **own, random_state=3).fit(X, y, **clean)
     kept = {"proba": clf.predict_proba(X[:SHOWN])}
-    for attribute in ("transition_matrix_", "transition_init_", "transition_history_", "class_counts_"):
+    for attribute in ("transition_matrix_", "transition_init_", "transition_history_", "noisy_class_counts_"):
         if hasattr(clf, attribute):
             kept[attribute] = getattr(clf, attribute)
     for stage, history in clf.histories_.items():

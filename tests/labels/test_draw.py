@@ -162,7 +162,7 @@ def test_T_and_shares_are_as_with_random_samples(c, classifier):
             rows = drawn(np.random.default_rng(seed), noisy, 80 if c == 2 else 150, odds)
             model = quiet_fit(proba, noisy, y, rows)
             rest = np.delete(y, rows)
-            shares = model.class_counts_ / model.class_counts_.sum() - np.bincount(rest) / len(rest)
+            shares = model.noisy_class_counts_ / model.noisy_class_counts_.sum() - np.bincount(rest) / len(rest)
             low, high = model.transition_interval(0.9)
             inside = (T > 0.01) & (T < 0.99)
             covered = ((low <= T) & (high >= T))[inside].mean()

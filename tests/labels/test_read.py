@@ -100,7 +100,7 @@ def test_classes_and_labels_of_separate_samples():
     assert [of.tolist() for of in found.positions] == [[0, 1, 2], [-1, -1]]
     moved = found.of_classes(np.array([*NAMES, "dog"]))
     assert moved.given.tolist() == [0, 1, 1, -1, 1]
-    with pytest.raises(ValueError, match="y_meta has the label 'cat'"):
+    with pytest.raises(ValueError, match="y_clean has the label 'cat'"):
         read(NAMES[[0, 1, 1]], separate=clean, classes=NAMES[:2])
 
 

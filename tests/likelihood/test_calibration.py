@@ -59,7 +59,7 @@ def problems(draw, c=3):
 @settings(max_examples=20)
 def test_objective_by_loops(problem, known, weights):
     (proba, y, clean, y_clean), T, (log_scale, bias, added, offset) = problem
-    likelihood = CalibratedLikelihood(proba, y, clean, y_clean, np.zeros((3, 3)), meta_offset=offset)
+    likelihood = CalibratedLikelihood(proba, y, clean, y_clean, np.zeros((3, 3)), log_prior_ratio=offset)
     likelihood = likelihood.with_weights(weights)
     A = added + np.exp(log_scale) * np.eye(3)
 
@@ -96,7 +96,7 @@ def test_a_step_of_the_line_search_may_go_far(recwarn):
 def test_the_gradient_is_that_of_the_objective(c):
     rows, rng = draw(0, c), np.random.default_rng(1)
     likelihood, known = CalibratedLikelihood(*rows[:4], np.zeros((c, c))), rng.random((c, c))
-    likelihood.meta_offset = rng.normal(size=c)
+    likelihood.log_prior_ratio = rng.normal(size=c)
     x = likelihood.pack(0.3, rng.normal(size=c), 0.1 * rng.normal(size=(c, c)), rng.normal(size=(c, c)))
     assert len(x) == 1 + c + c * c * (2 if c == 3 else 1)  # no matrix for many classes
     differences = optimize.approx_fprime(x, lambda at: likelihood.objective(at, known)[0], 1e-6)
@@ -116,7 +116,7 @@ def test_many_numbers_in_single_precision_give_the_same_to_a_few_digits(c, monke
     for most in (2**20, 0):
         monkeypatch.setattr(_calibration, "_MOST_IN_DOUBLE", most)
         likelihood = CalibratedLikelihood(*rows, np.zeros((c, c)))
-        result = em_transition_matrix(*rows[:2], proba_meta=rows[2], y_meta=rows[3])
+        result = em_transition_matrix(*rows[:2], proba_clean=rows[2], y_clean=rows[3])
         u = likelihood.rows.blocks[0][0] if c <= 20 else likelihood.rows.u
         found.append((u.dtype, *likelihood.objective(likelihood.pack(*point), T), result))
     (exact, value, gradient, T_exact), (single, *others) = found
@@ -140,7 +140,7 @@ def test_the_shorter_search_of_many_classes_finds_the_same_T(T, stratified, monk
         for module in (_calibration, _em):
             monkeypatch.setattr(module, "SLOW_CLASSES", slow)
         sampling = "stratified" if stratified else "random"
-        models.append(LabelNoiseModel(meta_sampling=sampling).fit(proba[:1500], noisy[:1500], **rows))
+        models.append(LabelNoiseModel(verified_sampling=sampling).fit(proba[:1500], noisy[:1500], **rows))
     errors, losses = [], []
     for model in models:
         errors.append(transition_error(model.transition_matrix_, T))
@@ -251,7 +251,7 @@ def test_rows_without_error_do_not_end_in_certainty(n):
 
 def test_probabilities_of_other_rows_and_errors():
     proba, y, clean, y_clean, _ = draw(0)
-    result = em_transition_matrix(proba, y, proba_meta=clean, y_meta=y_clean, full_output=True)
+    result = em_transition_matrix(proba, y, proba_clean=clean, y_clean=y_clean, full_output=True)
     np.testing.assert_allclose(result.calibration(clean).sum(axis=1), 1)
     with pytest.raises(ValueError, match="3 classes"):
         result.calibration([[0.5, 0.5]])

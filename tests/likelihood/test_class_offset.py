@@ -43,17 +43,17 @@ def shares_of(rows):
 
 
 def offset_of(rows):
-    proba, noisy, proba_meta, y_meta, _ = rows
+    proba, noisy, proba_clean, y_clean, _ = rows
     c = proba.shape[1]
-    likelihood = CalibratedLikelihood(proba, noisy, proba_meta, y_meta, np.zeros((c, c)))
+    likelihood = CalibratedLikelihood(proba, noisy, proba_clean, y_clean, np.zeros((c, c)))
     return class_offset(likelihood, np.full((c, c), 1 / c))
 
 
 def maximum(rows, **params):
-    proba, noisy, proba_meta, y_meta, _ = rows
+    proba, noisy, proba_clean, y_clean, _ = rows
     c = proba.shape[1]
     start = np.full((c, c), 1 / c)
-    return first_maximum(proba, noisy, proba_meta, y_meta, start, "symmetric", np.zeros((c, c)), **params).finish()
+    return first_maximum(proba, noisy, proba_clean, y_clean, start, "symmetric", np.zeros((c, c)), **params).finish()
 
 
 @pytest.mark.parametrize("n_clean", [(60, 60, 60), (90, 60, 30), (20, 20, 60)])
@@ -63,7 +63,7 @@ def test_the_offset_is_found_and_T_with_it(n_clean):
     truth = np.log(np.array(n_clean) / sum(n_clean) / shares)
     offset = offset_of(rows)
     np.testing.assert_allclose(offset, truth, atol=0.25)
-    with_offset, without = maximum(rows, meta_offset=offset), maximum(rows)
+    with_offset, without = maximum(rows, log_prior_ratio=offset), maximum(rows)
     errors = [transition_error(T3, found.transition_matrix) for found in (with_offset, without)]
     assert errors[0] < min(0.1, errors[1] + 0.01)
     found = with_offset.counts.sum(axis=1) / with_offset.counts.sum()
@@ -72,7 +72,7 @@ def test_the_offset_is_found_and_T_with_it(n_clean):
 
 def test_without_the_offset_a_rare_class_has_too_large_a_share():
     rows = problem((100,) * 3, n=1000)
-    shares = [maximum(rows, meta_offset=offset).counts.sum(axis=1)[2] / 1000 for offset in (0.0, offset_of(rows))]
+    shares = [maximum(rows, log_prior_ratio=offset).counts.sum(axis=1)[2] / 1000 for offset in (0.0, offset_of(rows))]
     assert shares[0] > 1.5 * shares_of(rows)[2]
     assert shares[1] == pytest.approx(shares_of(rows)[2], rel=0.2)
 
@@ -83,11 +83,11 @@ def test_clean_rows_that_are_drawn_at_random_have_none():
 
 
 def test_permuting_the_classes_permutes_the_offset():
-    proba, noisy, proba_meta, y_meta, y = problem(n=1500)
+    proba, noisy, proba_clean, y_clean, y = problem(n=1500)
     order = np.array([2, 0, 1])
     place = np.argsort(order)
-    moved = offset_of((proba[:, order], place[noisy], proba_meta[:, order], place[y_meta], place[y]))
-    np.testing.assert_allclose(moved, offset_of((proba, noisy, proba_meta, y_meta, y))[order], atol=0.05)
+    moved = offset_of((proba[:, order], place[noisy], proba_clean[:, order], place[y_clean], place[y]))
+    np.testing.assert_allclose(moved, offset_of((proba, noisy, proba_clean, y_clean, y))[order], atol=0.05)
 
 
 @pytest.mark.parametrize(("n", "equally"), [([2, 2], True), ([1, 1], False), ([2, 2, 0], False), ([2, 3], False)])

@@ -205,7 +205,7 @@ def test_a_class_that_no_row_may_have_keeps_its_start():
     proba = np.column_stack([proba, np.zeros(60)])
     T = em_transition_matrix(proba, y, init=np.eye(4) * 0.6 + 0.1, prior=None)
     np.testing.assert_allclose(T[3], [0.1, 0.1, 0.1, 0.7], atol=1e-6)
-    clean = {"proba_meta": proba[:9], "y_meta": y[:9]}
+    clean = {"proba_clean": proba[:9], "y_clean": y[:9]}
     T = em_transition_matrix(proba, y, init=np.eye(4) * 0.6 + 0.1, prior=None, **clean)
     np.testing.assert_allclose(T[3], [0.1, 0.1, 0.1, 0.7], atol=1e-6)
 
@@ -217,7 +217,7 @@ def test_wrong_confidence_is_set_right(power):
     proba, y, noisy = simulated(2, T, spread=2.0)
     wrong = proba**power / (proba**power).sum(axis=1, keepdims=True)
     found = em_transition_matrix(
-        wrong[400:], noisy[400:], proba_meta=wrong[:400], y_meta=y[:400], prior=None, full_output=True
+        wrong[400:], noisy[400:], proba_clean=wrong[:400], y_clean=y[:400], prior=None, full_output=True
     )
     exact, as_given = (em_transition_matrix(p[400:], noisy[400:], prior=None) for p in (proba, wrong))
     assert transition_error(exact, found.transition_matrix) < 0.04
@@ -228,17 +228,17 @@ def test_wrong_confidence_is_set_right(power):
 def test_T_is_that_of_the_calibrated_probabilities():
     T = pair_noise(4, 0.4)
     proba, y, noisy = simulated(3, T)
-    clean = {"proba_meta": proba[:100], "y_meta": y[:100]}
+    clean = {"proba_clean": proba[:100], "y_clean": y[:100]}
     found = em_transition_matrix(proba[100:], noisy[100:], prior=None, full_output=True, **clean)
     again = em_transition_matrix(found.calibration(proba[100:]), noisy[100:], prior=None, full_output=True)
     np.testing.assert_allclose(found.transition_matrix, again.transition_matrix, atol=5e-3)
     assert again.calibration is None
 
 
-@given(rows_with_labels(c=3, max_rows=60), rows_with_labels(c=3, max_rows=20))
+@given(rows_with_labels(c=3, max_samples=60), rows_with_labels(c=3, max_samples=20))
 @settings(max_examples=60)
 def test_any_rows_come_to_an_end(rows, clean):
-    found = em_transition_matrix(*rows, proba_meta=clean[0], y_meta=clean[1], full_output=True)
+    found = em_transition_matrix(*rows, proba_clean=clean[0], y_clean=clean[1], full_output=True)
     assert found.converged
     assert np.isfinite([found.log_likelihood, found.log_evidence]).all()
     np.testing.assert_allclose(found.transition_matrix.sum(axis=1), 1)

@@ -56,8 +56,8 @@ def always(monkeypatch):
 # ---------------------------------------------------------------------------- the likelihood
 def likelihood(seed, c=3, n=40, n_clean=15, weight=1.0):
     proba, noisy = draw(seed, c, n)
-    proba_meta, y_meta = draw(seed + 1, c, n_clean)
-    given_rows = proba, noisy, proba_meta, y_meta
+    proba_clean, y_clean = draw(seed + 1, c, n_clean)
+    given_rows = proba, noisy, proba_clean, y_clean
     return CalibratedLikelihood(*given_rows, np.zeros((c, c)), weight), given_rows
 
 
@@ -70,7 +70,7 @@ def parameters(seed, c, power):
 @given(seed=st.integers(0, 1000), power=st.floats(0, 2), weight=st.floats(0.1, 30))
 @settings(max_examples=10)
 def test_objective_by_loops(c, seed, power, weight):
-    one_T, (proba, noisy, proba_meta, y_meta) = likelihood(seed, c, weight=weight)
+    one_T, (proba, noisy, proba_clean, y_clean) = likelihood(seed, c, weight=weight)
     x = parameters(seed, c, power)
     log_s, b, (B, logits) = x[0], x[1 : 1 + c], x[1 + c : -1].reshape(2, c, c)
     R = softmax(logits, axis=1)
@@ -84,10 +84,10 @@ def test_objective_by_loops(c, seed, power, weight):
         f = mapped(p)
         of_label = [R[i, j] * f[j] ** power / sum(R[i, k] * f[k] ** power for k in range(c)) for i in range(c)]
         total += np.log(f @ of_label)
-    for p, i in zip(proba_meta, y_meta, strict=True):
+    for p, i in zip(proba_clean, y_clean, strict=True):
         total += weight * np.log(mapped(p)[i])
     value, _ = FeatureDependentLikelihood(one_T).objective(x)
-    np.testing.assert_allclose(value, -total / (len(noisy) + len(y_meta)), rtol=1e-10)
+    np.testing.assert_allclose(value, -total / (len(noisy) + len(y_clean)), rtol=1e-10)
 
 
 @pytest.mark.parametrize("c", [2, 4])

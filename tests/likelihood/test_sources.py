@@ -143,12 +143,12 @@ def test_the_posterior_of_all_labels_is_better_than_that_of_the_most_frequent_on
     frequent = labels.drop(columns="verified").mode(axis=1)[0]
     one = LabelNoiseModel().fit(proba, frequent, y_verified=labels["verified"])
     of_all, of_one = (
-        (of.posterior(proba, given).argmax(axis=1) == y)[150:].mean()
+        (of.label_posterior(proba, given).argmax(axis=1) == y)[150:].mean()
         for of, given in ((model, unverified), (one, frequent))
     )
     assert of_all > of_one + 0.03
-    assert (model.posterior(proba, labels)[:150].argmax(axis=1) == y[:150]).all()
-    np.testing.assert_allclose(model.posterior_of_fit(), model.posterior(proba, unverified)[150:])
+    assert (model.label_posterior(proba, labels)[:150].argmax(axis=1) == y[:150]).all()
+    np.testing.assert_allclose(model.posterior_of_fit(), model.label_posterior(proba, unverified)[150:])
     quality = model.label_quality(proba, unverified)
     assert quality.shape == (2000,)
     issues = model.find_label_issues(proba, labels)
@@ -185,11 +185,11 @@ def test_what_cannot_be_judged_is_refused():
     labels = table(codes, true)
     model = LabelNoiseModel().fit(proba, labels)
     with refused("eve"):
-        model.posterior(proba, labels.rename(columns={"dan": "eve"}))
+        model.label_posterior(proba, labels.rename(columns={"dan": "eve"}))
     with refused("data frame with a column for each"):
-        model.posterior(proba, labels["ann"].ffill().bfill())
+        model.label_posterior(proba, labels["ann"].ffill().bfill())
     one = LabelNoiseModel().fit(proba, labels["ann"].ffill().bfill(), y_verified=labels["verified"])
     with refused("one column"):
-        one.posterior(proba, labels)
+        one.label_posterior(proba, labels)
     with refused("one label"):
         one.source_summary()

@@ -65,7 +65,7 @@ def numeric_scores(log_likelihood, theta, step=1e-6):
     return np.array(ahead).T / (2 * step)  # a row for each sample
 
 
-def twin_covariance(proba, y, T, proba_meta, full):
+def twin_covariance(proba, y, T, proba_clean, full):
     """Covariance of the free entries: scores of all rows by finite differences of the joint likelihood."""
     c = len(T)
     free = [(i, j) for i in range(c) for j in range(c) if j != T[i].argmax()]
@@ -88,8 +88,8 @@ def twin_covariance(proba, y, T, proba_meta, full):
     scores = numeric_scores(lambda t: np.log((mapped(proba, t) * with_T(t).T[y]).sum(axis=1)), start)
     information = scores.T @ scores
     for label in range(c):  # clean rows: every label with its probability
-        of_label = numeric_scores(lambda t: np.log(mapped(proba_meta, t)[:, label]), start)  # noqa: B023
-        information += (of_label * proba_meta[:, [label]]).T @ of_label
+        of_label = numeric_scores(lambda t: np.log(mapped(proba_clean, t)[:, label]), start)  # noqa: B023
+        information += (of_label * proba_clean[:, [label]]).T @ of_label
     of_matrix = _calibration._PRECISION * np.log(proba).var(axis=1).mean()
     information += np.diag([1.0] * (1 + c) + [of_matrix] * (n_map - 1 - c) + [4.0] * len(free))
     return free, np.linalg.inv(information)[n_map:, n_map:]
@@ -99,19 +99,19 @@ def twin_covariance(proba, y, T, proba_meta, full):
 def test_scales_are_those_of_the_joint_information_by_finite_differences(full, monkeypatch):
     monkeypatch.setattr(_calibration, "MOST_CLASSES_WITH_MATRIX", 3 if full else 2)
     T = np.array([[0.6, 0.25, 0.15], [0.15, 0.6, 0.25], [0.2, 0.2, 0.6]])
-    proba, y, proba_meta, _ = rows(T=T)
+    proba, y, proba_clean, _ = rows(T=T)
     T = em_transition_matrix(proba, y, prior=None)
-    found = transition_uncertainty(proba, y, T, proba_meta=proba_meta)
-    free, covariance = twin_covariance(proba, y, T, proba_meta, full)
+    found = transition_uncertainty(proba, y, T, proba_clean=proba_clean)
+    free, covariance = twin_covariance(proba, y, T, proba_clean, full)
     np.testing.assert_allclose([found.scale[f] for f in free], np.sqrt(np.diag(covariance)), rtol=1e-5)
 
 
 def test_entries_that_the_likelihood_holds_at_zero_do_not_let_others_vary():
     T = pair_noise(4, 0.3)
-    proba, y, proba_meta, _ = rows(T=T, n=1500, sharpness=8.0)
+    proba, y, proba_clean, _ = rows(T=T, n=1500, sharpness=8.0)
     T = em_transition_matrix(proba, y, prior=None)
-    found = transition_uncertainty(proba, y, T, proba_meta=proba_meta)
-    free, covariance = twin_covariance(proba, y, T, proba_meta, True)
+    found = transition_uncertainty(proba, y, T, proba_clean=proba_clean)
+    free, covariance = twin_covariance(proba, y, T, proba_clean, True)
     information, scale = np.linalg.inv(covariance), np.array([found.scale[f] for f in free])
     held = np.array([found.location[f] for f in free]) < -3 * scale
     assert 2 < held.sum() < len(held) - 2
@@ -123,10 +123,10 @@ def test_entries_that_the_likelihood_holds_at_zero_do_not_let_others_vary():
 
 
 def test_chunks_of_rows_add_up(monkeypatch):
-    proba, y, proba_meta, _ = rows()
-    whole = transition_uncertainty(proba, y, T3, proba_meta=proba_meta)
+    proba, y, proba_clean, _ = rows()
+    whole = transition_uncertainty(proba, y, T3, proba_clean=proba_clean)
     monkeypatch.setattr(module, "_CHUNK", 7)
-    in_chunks = transition_uncertainty(proba, y, T3, proba_meta=proba_meta)
+    in_chunks = transition_uncertainty(proba, y, T3, proba_clean=proba_clean)
     for one, other in zip(whole[:4], in_chunks[:4], strict=True):  # the fifth is another estimate: none
         np.testing.assert_allclose(one, other, rtol=1e-9)
 
@@ -150,11 +150,11 @@ def test_a_flip_never_seen_gets_the_rule_of_three(n):
 
 
 def test_what_clean_rows_and_pairs_tell():
-    proba, y, proba_meta, _ = rows()
+    proba, y, proba_clean, _ = rows()
     known = transition_uncertainty(proba, y, T3).scale
-    many = transition_uncertainty(proba, y, T3, proba_meta=np.tile(proba_meta, (100, 1))).scale
-    few = transition_uncertainty(proba, y, T3, proba_meta=proba_meta[:5]).scale
-    paired = transition_uncertainty(proba, y, T3, proba_meta=proba_meta[:5], counts=1000 * T3).scale
+    many = transition_uncertainty(proba, y, T3, proba_clean=np.tile(proba_clean, (100, 1))).scale
+    few = transition_uncertainty(proba, y, T3, proba_clean=proba_clean[:5]).scale
+    paired = transition_uncertainty(proba, y, T3, proba_clean=proba_clean[:5], counts=1000 * T3).scale
     free = T3 < 0.5
     assert (known[free] <= many[free] + 1e-12).all()
     assert (many[free] < few[free]).all()
@@ -172,15 +172,15 @@ def test_entries_that_a_prior_has_raised_are_within_their_bounds():
 
 
 def test_a_class_without_rows_and_many_classes():
-    proba, y, proba_meta, _ = rows()
+    proba, y, proba_clean, _ = rows()
     proba = np.hstack([proba, np.zeros((len(proba), 1))])
     T = np.block([[T3, np.zeros((3, 1))], [np.zeros((1, 3)), np.ones((1, 1))]])
     low, high = transition_uncertainty(proba, y, T).interval(0.9)
     assert (low[3, :3] == 0).all()
     assert (high[3, :3] > 0.4).all()
     c = 25
-    proba, y, proba_meta, _ = rows(T=pair_noise(c, 0.3), n=2000)
-    found = transition_uncertainty(proba, y, pair_noise(c, 0.3), proba_meta=proba_meta)
+    proba, y, proba_clean, _ = rows(T=pair_noise(c, 0.3), n=2000)
+    found = transition_uncertainty(proba, y, pair_noise(c, 0.3), proba_clean=proba_clean)
     assert np.isfinite(found.std).all()
 
 
@@ -201,7 +201,7 @@ def test_coverage_where_the_posterior_is_known():
 @given(noisy_rows(rows=partial(row_stochastic, least=0.01)), st.integers(0, 5))
 def test_intervals_hold_the_estimate_and_grow_with_the_level(drawn, n_clean):
     proba, y, T = drawn
-    found = transition_uncertainty(proba, y, T, proba_meta=proba[:n_clean] if n_clean else None)
+    found = transition_uncertainty(proba, y, T, proba_clean=proba[:n_clean] if n_clean else None)
     assert (found.std > 0).all()
     assert (found.std[T.max(axis=1, keepdims=True) > T] < 0.51).all()
     bounds = [found.interval(level) for level in (0.5, 0.9, 0.99)]

@@ -31,20 +31,20 @@ def problem(per_class=60, *, at_random=False, n=1500, seed=0):
 
 @cache
 def fit(sampling="stratified", *, at_random=False, pairs=False, **params):
-    (X, noisy, X_meta, y_meta, noisy_meta), *_ = problem(at_random=at_random)
-    clf = EMTransitionClassifier(**FAST | params, meta_sampling=sampling)
+    (X, noisy, X_clean, y_clean, noisy_meta), *_ = problem(at_random=at_random)
+    clf = EMTransitionClassifier(**FAST | params, verified_sampling=sampling)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return clf.fit(X, noisy, meta=(X_meta, y_meta), y_meta_noisy=noisy_meta if pairs else None)
+        return clf.fit(X, noisy, meta=(X_clean, y_clean), y_clean_noisy=noisy_meta if pairs else None)
 
 
 @pytest.mark.parametrize("pairs", [False, True])
 def test_T_and_shares_are_those_of_the_noisy_rows(pairs):
     *_, y = problem()
     clf, share = fit(pairs=pairs), y.mean()
-    np.testing.assert_allclose(clf.noise_model_.class_offset_, np.log([0.5 / (1 - share), 0.5 / share]), atol=0.3)
+    np.testing.assert_allclose(clf.noise_model_.log_prior_ratio_, np.log([0.5 / (1 - share), 0.5 / share]), atol=0.3)
     assert transition_error(T2, clf.transition_matrix_) < 0.15
-    assert clf.class_counts_[1] / clf.class_counts_.sum() == pytest.approx(share, rel=0.25)
+    assert clf.noisy_class_counts_[1] / clf.noisy_class_counts_.sum() == pytest.approx(share, rel=0.25)
     assert "unknown_shares" not in clf.diagnostics_
     low, high = clf.transition_interval(0.95)
     assert ((low <= T2) & (high >= T2)).all()
@@ -53,9 +53,9 @@ def test_T_and_shares_are_those_of_the_noisy_rows(pairs):
 def test_without_it_they_are_not_and_the_fit_asks():
     *_, y = problem()
     plain = fit("random")
-    assert not plain.noise_model_.class_offset_.any()
+    assert not plain.noise_model_.log_prior_ratio_.any()
     assert transition_error(T2, plain.transition_matrix_) > transition_error(T2, fit().transition_matrix_) + 0.1
-    assert plain.class_counts_[1] / plain.class_counts_.sum() > 1.3 * y.mean()
+    assert plain.noisy_class_counts_[1] / plain.noisy_class_counts_.sum() > 1.3 * y.mean()
     assert "stratified" in plain.diagnostics_["unknown_shares"]
     assert "unknown_shares" not in fit("random", at_random=True).diagnostics_
 
@@ -69,22 +69,22 @@ def test_the_classifier_is_as_good_as_with_random_rows():
 
 def test_without_folds_the_same_is_found():
     clf = fit(cv=None)
-    np.testing.assert_allclose(clf.noise_model_.class_offset_, fit().noise_model_.class_offset_, atol=0.4)
+    np.testing.assert_allclose(clf.noise_model_.log_prior_ratio_, fit().noise_model_.log_prior_ratio_, atol=0.4)
     assert transition_error(T2, clf.transition_matrix_) < 0.2
 
 
 def test_rows_that_are_not_shuffled_cannot_be_drawn_class_by_class():
-    (X, noisy, X_meta, y_meta, _), *_ = problem()
+    (X, noisy, X_clean, y_clean, _), *_ = problem()
     with refused("shuffle"):
-        EMTransitionClassifier(meta_sampling="stratified", iterator_train__shuffle=False).fit(
-            X, noisy, meta=(X_meta, y_meta)
+        EMTransitionClassifier(verified_sampling="stratified", iterator_train__shuffle=False).fit(
+            X, noisy, meta=(X_clean, y_clean)
         )
 
 
 def test_each_class_needs_clean_rows():
-    (X, noisy, X_meta, y_meta, _), *_ = problem()
+    (X, noisy, X_clean, y_clean, _), *_ = problem()
     with refused("clean samples of each class"):
-        EMTransitionClassifier(meta_sampling="stratified").fit(X, noisy, meta=(X_meta[:60], y_meta[:60]))
+        EMTransitionClassifier(verified_sampling="stratified").fit(X, noisy, meta=(X_clean[:60], y_clean[:60]))
 
 
 # ---------------------------------------------------------------------------- drawn by the given label

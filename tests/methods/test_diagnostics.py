@@ -38,9 +38,9 @@ def table(n=900, n_clean=90, *, by_column=False, seed=1):
 
 def fit(rows, *, pairs=False, clean=slice(None), **params):
     X, y, noisy, n = rows
-    X_meta, y_meta, known = (a[:n][clean] for a in (X, y, noisy))
+    X_clean, y_clean, known = (a[:n][clean] for a in (X, y, noisy))
     clf = EMTransitionClassifier(**FAST | params)
-    return clf.fit(X[n:], noisy[n:], meta=(X_meta, y_meta), y_meta_noisy=known if pairs else None)
+    return clf.fit(X[n:], noisy[n:], meta=(X_clean, y_clean), y_clean_noisy=known if pairs else None)
 
 
 @cache
@@ -69,17 +69,17 @@ def test_labels_that_depend_on_the_look_of_the_row_are_found():
     truth, rows = guessed_labels()
     clf = fit(rows)
     assert "look like another class" in clf.diagnostics_["not_one_T"]
-    assert clf.noise_model_.instance_dependence_ > 0.1
+    assert clf.noise_model_.feature_dependence_ > 0.1
     of = clf.noise_model_.held_out_
     _, proba, of_clean = of.candidates[0]
-    one_T = em_transition_matrix(proba, of.noisy, proba_meta=of_clean, y_meta=of.clean)
+    one_T = em_transition_matrix(proba, of.noisy, proba_clean=of_clean, y_clean=of.clean)
     error = transition_error(truth, clf.transition_matrix_)
     assert error < 0.6 * transition_error(truth, one_T)
     low, high = clf.transition_interval()
     assert ((low <= clf.transition_matrix_) & (high >= clf.transition_matrix_)).all()
     assert ((low <= truth) & (high >= truth)).mean() >= 0.85
-    np.testing.assert_allclose(clf.class_counts_.sum(), len(rows[1]) - rows[3], rtol=1e-3)
-    assert fit(rows, pairs=True).noise_model_.instance_dependence_ == 0
+    np.testing.assert_allclose(clf.noisy_class_counts_.sum(), len(rows[1]) - rows[3], rtol=1e-3)
+    assert fit(rows, pairs=True).noise_model_.feature_dependence_ == 0
 
 
 def test_one_T_gives_no_warning():
@@ -99,7 +99,7 @@ def test_pairs_that_contradict_T_are_gone_by():
     assert error < transition_error(truth, counted)
     low, high = clf.transition_interval(0.95)
     assert ((low <= truth) & (truth <= high)).mean() > 0.8
-    np.testing.assert_allclose(clf.class_counts_.sum(), len(y) - n, rtol=1e-3)
+    np.testing.assert_allclose(clf.noisy_class_counts_.sum(), len(y) - n, rtol=1e-3)
     np.testing.assert_array_equal(clf.transition_history_[-1], clf.transition_matrix_)
 
 
@@ -140,7 +140,7 @@ def test_a_classifier_that_is_worse_than_its_labels_is_warned_of(make):
     noise = np.random.default_rng(0).normal(size=X.shape)  # tells nothing
     clf = EMTransitionClassifier(**FAST) if make == "EM" else TransitionClassifierCV(GaussianNB(), random_state=0)
     with pytest.warns(UserWarning, match="worse than the labels"):
-        clf.fit(noise[n:], noisy[n:], meta=(noise[:n], y[:n]), y_meta_noisy=noisy[:n])
+        clf.fit(noise[n:], noisy[n:], meta=(noise[:n], y[:n]), y_clean_noisy=noisy[:n])
     assert "worse_than_labels" in clf.diagnostics_
 
 

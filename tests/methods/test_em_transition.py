@@ -49,7 +49,7 @@ def fitted():
     return EMTransitionClassifier(**FAST).fit(X, y, meta=meta)
 
 
-@pytest.mark.parametrize(("T", "params"), [(PAIR, {}), (PAIR, {"meta_weight": 0.2}), (SYMMETRIC, {"cv": None})])
+@pytest.mark.parametrize(("T", "params"), [(PAIR, {}), (PAIR, {"clean_weight": 0.2}), (SYMMETRIC, {"cv": None})])
 def test_finds_T_where_classes_overlap(T, params):
     X, y, meta, _ = overlapping(T)
     errors = [
@@ -98,7 +98,7 @@ def test_the_weight_of_a_clean_sample_is_a_root_of_a_ratio_with_limits(n, n_clea
     X, y, (X_clean, y_clean), _ = overlapping(PAIR, n)
     clean, short = (X_clean[:n_clean], y_clean[:n_clean]), FAST | {"max_epochs": 2, "cv": 2}
     auto, same, other = (
-        EMTransitionClassifier(**short, meta_weight=of).fit(X, y, meta=clean).oof_proba_
+        EMTransitionClassifier(**short, clean_weight=of).fit(X, y, meta=clean).oof_proba_
         for of in ("auto", ratio**0.5, 0.1)
     )
     np.testing.assert_array_equal(auto, same)
@@ -144,19 +144,19 @@ def test_folds_in_parallel_give_the_same_bits():
 
 def test_noisy_labels_of_clean_rows_enter_the_counts():
     T = pair_noise(3, 0.4)
-    X, y, meta, y_meta_noisy = overlapping(T, n=60)
+    X, y, meta, y_clean_noisy = overlapping(T, n=60)
     clf = EMTransitionClassifier(**FAST)
     without = clf.fit(X, y, meta=meta).noise_model_.transition_counts_
-    with_them = clf.fit(X, y, meta=meta, y_meta_noisy=y_meta_noisy).noise_model_.transition_counts_
+    with_them = clf.fit(X, y, meta=meta, y_clean_noisy=y_clean_noisy).noise_model_.transition_counts_
     assert without.sum() == pytest.approx(60)
     assert with_them.sum() == pytest.approx(150)
-    assert clf.class_counts_.sum() == pytest.approx(60)  # they are no noisy rows
+    assert clf.noisy_class_counts_.sum() == pytest.approx(60)  # they are no noisy rows
     assert transition_error(T, clf.transition_matrix_) < 0.25
 
 
 def test_the_fitted_T_has_the_prior_in_it():
     X, y, meta, _ = overlapping(pair_noise(3, 0.4))
-    clf = EMTransitionClassifier(**FAST, transition_prior=pair_noise(3, 0.4)).fit(X, y, meta=meta)
+    clf = EMTransitionClassifier(**FAST, prior=pair_noise(3, 0.4)).fit(X, y, meta=meta)
     assert clf.noise_model_.prior_strength_ > 0
     assert transition_error(pair_noise(3, 0.4), clf.transition_matrix_) < 0.02
     plain = fitted()
@@ -171,14 +171,14 @@ def test_without_folds_three_trainings_are_enough():
     assert list(clf.histories_) == ["warm_up", "fold_0", "em"]
     assert len(clf.histories_["warm_up"]) == np.ceil(clf.max_epochs / 4)
     assert clf.noise_model_.transition_counts_.sum() == pytest.approx(250)
-    assert clf.class_counts_.sum() == pytest.approx(750)
+    assert clf.noisy_class_counts_.sum() == pytest.approx(750)
     assert not hasattr(clf, "oof_proba_")
     for target in ("shares", "accuracy"):  # of the held-out samples alone, they would count too few
         with refused("cv=3"):
-            clf.noise_model_.plan(target)
+            clf.noise_model_.plan_verification(target)
         with refused("cv=3"):
-            clf.noise_model_.suggest_rows(5, target)
-    assert clf.noise_model_.plan("transition").n_rows >= 0
+            clf.noise_model_.suggest_samples(5, target)
+    assert clf.noise_model_.plan_verification("transition").n_samples >= 0
     assert clf.noise_model_.class_shares().share.sum() == pytest.approx(1)
 
 
@@ -210,8 +210,8 @@ def test_error_bars_hold_T_and_are_told_in_words():
 
 
 def test_known_pairs_narrow_the_error_bars_where_they_agree_with_one_T():
-    X, y, meta, y_meta_noisy = overlapping(pair_noise(3, 0.4))
-    clf = EMTransitionClassifier(**FAST).fit(X, y, meta=meta, y_meta_noisy=y_meta_noisy)
+    X, y, meta, y_clean_noisy = overlapping(pair_noise(3, 0.4))
+    clf = EMTransitionClassifier(**FAST).fit(X, y, meta=meta, y_clean_noisy=y_clean_noisy)
     narrower = clf.transition_std_ < fitted().transition_std_
     assert narrower[0].all()  # the pairs of other classes deviate from their row of T
     assert clf.oof_proba_.shape == (750, 3)
@@ -219,17 +219,17 @@ def test_known_pairs_narrow_the_error_bars_where_they_agree_with_one_T():
 
 
 def test_out_of_fold_probabilities_are_of_all_rows_of_X():
-    X, y, (X_meta, y_meta), _ = overlapping(pair_noise(3, 0.4), n=300)
-    among = np.random.default_rng(0).permutation(len(X) + len(X_meta)) < len(X_meta)
+    X, y, (X_clean, y_clean), _ = overlapping(pair_noise(3, 0.4), n=300)
+    among = np.random.default_rng(0).permutation(len(X) + len(X_clean)) < len(X_clean)
     rows, labels = np.empty((len(among), X.shape[1])), np.empty(len(among), dtype=int)
-    rows[among], rows[~among], labels[among], labels[~among] = X_meta, X, y_meta, y
-    beside = EMTransitionClassifier(**FAST).fit(X, y, meta=(X_meta, y_meta))
+    rows[among], rows[~among], labels[among], labels[~among] = X_clean, X, y_clean, y
+    beside = EMTransitionClassifier(**FAST).fit(X, y, meta=(X_clean, y_clean))
     clf = EMTransitionClassifier(**FAST).fit(
         rows, np.where(among, np.nan, labels), y_verified=np.where(among, labels, np.nan)
     )
     assert clf.oof_proba_.shape == (len(rows), 3)
     np.testing.assert_array_equal(clf.oof_proba_[~among], beside.oof_proba_)
-    assert (clf.oof_proba_[among].argmax(axis=1) == y_meta).mean() > 0.7
+    assert (clf.oof_proba_[among].argmax(axis=1) == y_clean).mean() > 0.7
 
 
 def test_folds_of_another_seed_are_not_taken_up(tmp_path):
@@ -273,14 +273,14 @@ def test_each_fold_needs_a_row():
 
 
 def test_T_starts_from_shrunk_mean_posteriors():
-    X, y, (X_meta, y_meta), _ = overlapping(pair_noise(3, 0.4))
+    X, y, (X_clean, y_clean), _ = overlapping(pair_noise(3, 0.4))
     warm_up = CrossEntropyClassifier(**FAST | {"max_epochs": FAST["max_epochs"] // 4})
-    proba = warm_up.fit(X, y).predict_proba(X_meta)
-    gold = gold_transition_matrix(proba, y_meta)
-    shrunk = floored(shrunk_to_symmetric(gold, proba, y_meta))
+    proba = warm_up.fit(X, y).predict_proba(X_clean)
+    gold = gold_transition_matrix(proba, y_clean)
+    shrunk = floored(shrunk_to_symmetric(gold, proba, y_clean))
     np.testing.assert_allclose(fitted().transition_init_, shrunk, atol=1e-6)
     assert np.abs(shrunk - gold).max() > 1e-3
-    named = EMTransitionClassifier(**FAST, transition_init="gold", cv=None).fit(X, y, meta=(X_meta, y_meta))
+    named = EMTransitionClassifier(**FAST, transition_init="gold", cv=None).fit(X, y, meta=(X_clean, y_clean))
     np.testing.assert_allclose(named.transition_init_, floored(gold), atol=1e-6)
 
 

@@ -73,10 +73,10 @@ def test_with_the_true_T_the_minimiser_is_the_clean_posterior():
 
 
 def test_clean_data_is_used_only_where_asked(blobs):
-    X, y, X_meta, y_meta, *_ = blobs
-    plain, with_clean = fit(blobs), small(ForwardClassifier).fit(X, y, meta=(X_meta, y_meta))
+    X, y, X_clean, y_clean, *_ = blobs
+    plain, with_clean = fit(blobs), small(ForwardClassifier).fit(X, y, meta=(X_clean, y_clean))
     np.testing.assert_array_equal(plain.transition_matrix_, with_clean.transition_matrix_)
-    gold = small(ForwardClassifier, transition_init="gold").fit(X, y, meta=(X_meta, y_meta))
+    gold = small(ForwardClassifier, transition_init="gold").fit(X, y, meta=(X_clean, y_clean))
     assert not np.allclose(gold.transition_matrix_, plain.transition_matrix_)
     with refused("'gold' needs clean data"):
         fit(blobs, transition_init="gold")

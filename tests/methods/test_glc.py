@@ -16,10 +16,10 @@ fit = partial(training.fit, GLCClassifier)
 
 
 def test_T_is_the_mean_posterior_of_the_clean_rows_under_cross_entropy(blobs):
-    X, y, X_meta, y_meta, *_ = blobs
+    X, y, X_clean, y_clean, *_ = blobs
     clf = fit(blobs, warm_up_epochs=None)
     noisy_model = small(CrossEntropyClassifier).fit(X, y)
-    T = gold_transition_matrix(noisy_model.predict_proba(X_meta), y_meta)
+    T = gold_transition_matrix(noisy_model.predict_proba(X_clean), y_clean)
     np.testing.assert_allclose(clf.transition_matrix_, training.floored(T), rtol=1e-6)
     np.testing.assert_array_equal(clf.transition_init_, clf.transition_matrix_)
     assert clf.transition_history_.shape == (1, 3, 3)
@@ -51,7 +51,7 @@ def test_noisy_and_clean_rows_are_shuffled_together(blobs):
 
 @pytest.mark.usefixtures("float64")
 def test_whole_batches_agree_with_the_algorithm_written_by_hand(blobs):
-    X, y, X_meta, y_meta, *_ = blobs
+    X, y, X_clean, y_clean, *_ = blobs
     torch.manual_seed(0)
     module = nn.Linear(4, 3)
     theirs = nn.Linear(4, 3)
@@ -60,9 +60,9 @@ def test_whole_batches_agree_with_the_algorithm_written_by_hand(blobs):
     clf = fit(blobs, module=module, transition_init=T, batch_size=-1, max_epochs=4)
     optimizer = torch.optim.SGD(theirs.parameters(), lr=0.1, momentum=0.9)
     for _ in range(4):
-        p, gold = theirs(torch.tensor(X)).softmax(1), theirs(torch.tensor(X_meta)).softmax(1)
+        p, gold = theirs(torch.tensor(X)).softmax(1), theirs(torch.tensor(X_clean)).softmax(1)
         silver_loss = -((p @ torch.tensor(T))[range(len(y)), y]).log().sum()
-        loss = (silver_loss - gold[range(len(y_meta)), y_meta].log().sum()) / (len(y) + len(y_meta))
+        loss = (silver_loss - gold[range(len(y_clean)), y_clean].log().sum()) / (len(y) + len(y_clean))
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -70,20 +70,20 @@ def test_whole_batches_agree_with_the_algorithm_written_by_hand(blobs):
 
 
 def test_a_class_without_clean_rows_gets_an_anchor_and_a_warning_that_names_it(blobs):
-    X, y, X_meta, y_meta, *_ = blobs
+    X, y, X_clean, y_clean, *_ = blobs
     names = np.array(["ant", "bee", "cat"])
     with pytest.warns(UserWarning, match="cat"):
-        clf = small(GLCClassifier).fit(X, names[y], meta=(X_meta[y_meta < 2], names[y_meta[y_meta < 2]]))
+        clf = small(GLCClassifier).fit(X, names[y], meta=(X_clean[y_clean < 2], names[y_clean[y_clean < 2]]))
     warm_up = small(CrossEntropyClassifier, max_epochs=2).fit(X, y)
     anchors = anchor_transition_matrix(warm_up.predict_proba(X))
     np.testing.assert_allclose(clf.transition_matrix_[2], anchors[2], atol=1e-3)
 
 
 def test_datasets_and_arrays_mix(blobs):
-    X, y, X_meta, y_meta, *_ = blobs
+    X, y, X_clean, y_clean, *_ = blobs
     module = nn.Linear(4, 3)  # the built-in network scales the columns of arrays alone
     plain = fit(blobs, module=module)
-    noisy, clean = (TensorDataset(torch.tensor(a, dtype=torch.float32)) for a in (X, X_meta))
-    for data, meta in ((noisy, clean), (noisy, X_meta.astype(np.float32))):
-        clf = small(GLCClassifier, module=module).fit(data, y, meta=(meta, y_meta))
+    noisy, clean = (TensorDataset(torch.tensor(a, dtype=torch.float32)) for a in (X, X_clean))
+    for data, meta in ((noisy, clean), (noisy, X_clean.astype(np.float32))):
+        clf = small(GLCClassifier, module=module).fit(data, y, meta=(meta, y_clean))
         np.testing.assert_allclose(clf.predict_proba(X), plain.predict_proba(X), atol=1e-5)

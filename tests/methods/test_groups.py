@@ -19,7 +19,7 @@ from noisytransition import (
     GLCClassifier,
     LabelNoiseModel,
     TransitionClassifierCV,
-    TrustedKFold,
+    VerifiedKFold,
     flip_labels,
 )
 from noisytransition.data._warnings import warn_of_groups
@@ -158,9 +158,9 @@ def test_no_sample_of_a_group_is_in_both_sets_of_a_fold():
     X, _, noisy, patient, verified = patients()
     verified = np.where(np.arange(len(verified)) % 2, verified, -1)  # half of the samples of a patient
     table = pd.DataFrame({"label": noisy, "verified": np.where(verified >= 0, verified, np.nan), "group": patient})
-    by_argument = TrustedKFold(3).split(X, noisy, patient, y_verified=verified)
+    by_argument = VerifiedKFold(3).split(X, noisy, patient, y_verified=verified)
     tested = []
-    for (train, test), (same_train, same_test) in zip(TrustedKFold(3).split(X, table), by_argument, strict=True):
+    for (train, test), (same_train, same_test) in zip(VerifiedKFold(3).split(X, table), by_argument, strict=True):
         assert not set(patient[train]) & set(patient[test])
         assert set(patient[train]) | set(patient[test]) == set(patient)
         np.testing.assert_array_equal(train, same_train)
@@ -173,7 +173,7 @@ def test_scores_of_new_patients_are_lower_than_of_known_ones():
     X, _, noisy, patient, verified = patients()
     table = pd.DataFrame({"label": noisy, "verified": np.where(verified >= 0, verified, np.nan)})
     clf = TransitionClassifierCV(LogisticRegression(), random_state=0)
-    folds = TrustedKFold(3, shuffle=True, random_state=0)
+    folds = VerifiedKFold(3, shuffle=True, random_state=0)
     known = cross_val_score(clf, X, table, cv=folds).mean()
     new = cross_val_score(clf, X, table.assign(group=patient), cv=folds).mean()
     assert new < known
@@ -187,7 +187,7 @@ def test_scores_of_new_patients_are_lower_than_of_known_ones():
         lambda groups: TransitionClassifierCV(LogisticRegression()).fit(
             *patients()[:3:2], y_verified=patients()[4], groups=groups
         ),
-        lambda groups: list(TrustedKFold(3).split(patients()[0], patients()[2], groups, y_verified=patients()[4])),
+        lambda groups: list(VerifiedKFold(3).split(patients()[0], patients()[2], groups, y_verified=patients()[4])),
     ],
 )
 def test_fewer_groups_than_folds_are_an_error(fit):

@@ -20,10 +20,10 @@ from noisytransition.transition import digits_noise, pair_noise, symmetric_noise
 from noisytransition.updates import MetaGradient
 
 
-def fit(blobs, y_meta_noisy=None, **params):
-    X, y, X_meta, y_meta, *_ = blobs
+def fit(blobs, y_clean_noisy=None, **params):
+    X, y, X_clean, y_clean, *_ = blobs
     clf = small(MetaTransitionClassifier, **params)
-    return clf.fit(X, y, meta=(X_meta, y_meta), y_meta_noisy=y_meta_noisy)
+    return clf.fit(X, y, meta=(X_clean, y_clean), y_clean_noisy=y_clean_noisy)
 
 
 def started(blobs, **params):
@@ -36,11 +36,11 @@ def close(T, expected):
 
 # ---------------------------------------------------------------------------- starts of T
 def test_gold_is_the_mean_posterior_of_the_clean_rows_under_plain_cross_entropy(blobs):
-    X, y, X_meta, y_meta, *_ = blobs
+    X, y, X_clean, y_clean, *_ = blobs
     warm_up = small(CrossEntropyClassifier, max_epochs=5).fit(X, y)
     close(
         started(blobs, warm_up_epochs=5),
-        gold_transition_matrix(warm_up.predict_proba(X_meta), y_meta),
+        gold_transition_matrix(warm_up.predict_proba(X_clean), y_clean),
     )
 
 
@@ -50,15 +50,15 @@ def test_the_warm_up_is_as_long_as_the_fit_unless_said_otherwise(blobs):
 
 def test_starts_without_a_warm_up(blobs):
     given = [[0.5, 0.25, 0.25], [0, 1, 0], [0.1, 0, 0.9]]
-    y_meta = blobs[3]
-    y_meta_noisy = (y_meta + (np.arange(60) % 3 == 0)) % 3
-    of_all = np.bincount(np.append(blobs[1], y_meta_noisy))
-    weights = weights_by_given_label(y_meta_noisy, weights_of_labels(np.bincount(y_meta_noisy), of_all))
+    y_clean = blobs[3]
+    y_clean_noisy = (y_clean + (np.arange(60) % 3 == 0)) % 3
+    of_all = np.bincount(np.append(blobs[1], y_clean_noisy))
+    weights = weights_by_given_label(y_clean_noisy, weights_of_labels(np.bincount(y_clean_noisy), of_all))
     counted = np.full((3, 3), 1 / 3)
-    np.add.at(counted, (y_meta, y_meta_noisy), weights)
+    np.add.at(counted, (y_clean, y_clean_noisy), weights)
     counted /= counted.sum(axis=1, keepdims=True)
     for init, expected in (("diagonal", symmetric_noise(3, 0.2)), (given, given), ("count", counted)):
-        clf = fit(blobs, transition_init=init, transition_lr=0.0, y_meta_noisy=y_meta_noisy)
+        clf = fit(blobs, transition_init=init, transition_lr=0.0, y_clean_noisy=y_clean_noisy)
         close(clf.transition_init_, expected)
         assert list(clf.histories_) == ["meta_transition", "refit"]
 
@@ -90,10 +90,10 @@ def test_it_is_three_trainings_from_the_same_weights_the_last_with_the_clean_sam
 
 def test_as_published_a_new_network_is_the_last_one(blobs):
     stages = Stages()
-    X, y, X_meta, y_meta, *_ = blobs
+    X, y, X_clean, y_clean, *_ = blobs
     for from_warm_up in (False, True):
         clf = MetaTransitionClassifier.as_published(max_epochs=2, callbacks=[stages], from_warm_up=from_warm_up)
-        clf.fit(X, y, meta=(X_meta, y_meta))
+        clf.fit(X, y, meta=(X_clean, y_clean))
         assert list(clf.histories_) == ["warm_up", "meta_transition"]
         assert torch.equal((stages.end if from_warm_up else stages.begin)[-2], stages.begin[-1])
         np.testing.assert_array_equal(clf.transition_matrix_, clf.transition_history_[-1])
@@ -101,7 +101,7 @@ def test_as_published_a_new_network_is_the_last_one(blobs):
 
 # ---------------------------------------------------------------------------- what is learned
 def test_permuting_the_classes_permutes_T(blobs):
-    X, y, X_meta, y_meta, *_ = blobs
+    X, y, X_clean, y_clean, *_ = blobs
     place = np.array([2, 0, 1])  # class k sorts at place[k]
     T = np.array([[0.6, 0.3, 0.1], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6]])
 
@@ -111,10 +111,10 @@ def test_permuting_the_classes_permutes_T(blobs):
         nn.init.zeros_(module.weight)
         return small(MetaTransitionClassifier, module=module, transition_init=order, transition_lr=20.0)
 
-    plain = linear(T).fit(X, y, meta=(X_meta, y_meta))
+    plain = linear(T).fit(X, y, meta=(X_clean, y_clean))
     T_moved = np.empty_like(T)
     T_moved[np.ix_(place, place)] = T
-    moved = linear(T_moved).fit(X, place[y], meta=(X_meta, place[y_meta]))
+    moved = linear(T_moved).fit(X, place[y], meta=(X_clean, place[y_clean]))
     np.testing.assert_allclose(moved.transition_matrix_[np.ix_(place, place)], plain.transition_matrix_, rtol=1e-4)
 
 
@@ -161,8 +161,8 @@ def test_the_defaults_hold_on_a_module_and_inputs_of_any_scale():
 class Watch(Callback):
     """T and calibrated clean loss after each epoch of the algorithm, by a search on a grid."""
 
-    def __init__(self, X_meta, y_meta):
-        self.clean, self.T, self.losses = (X_meta, y_meta), [], []
+    def __init__(self, X_clean, y_clean):
+        self.clean, self.T, self.losses = (X_clean, y_clean), [], []
 
     def on_epoch_end(self, net, **kwargs):
         if isinstance(net.update, MetaGradient):
@@ -187,11 +187,11 @@ def test_T_and_number_of_epochs_are_those_of_the_lowest_clean_loss(blobs, lr):
 
 
 def test_a_refit_is_glc_with_that_T_and_as_many_epochs(blobs):
-    X, y, X_meta, y_meta, *_ = blobs
+    X, y, X_clean, y_clean, *_ = blobs
     clf = fit(blobs, max_epochs=6, batch_size=-1)
     n_epochs, T = len(clf.histories_["refit"]), clf.transition_matrix_
     glc = small(GLCClassifier, transition_init=T, max_epochs=n_epochs, batch_size=-1)
-    glc.fit(X, y, meta=(X_meta, y_meta))
+    glc.fit(X, y, meta=(X_clean, y_clean))
     np.testing.assert_allclose(clf.predict_proba(X), glc.predict_proba(X), rtol=1e-4, atol=1e-6)
 
 

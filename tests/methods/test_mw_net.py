@@ -46,7 +46,7 @@ class Started(Callback):
 @pytest.mark.parametrize("kind", ["mlp", "batch-norm"])
 @pytest.mark.parametrize("inner_lr", [None, 0.03])
 def test_a_fit_on_whole_batches_is_algorithm_1(blobs, kind, inner_lr):
-    X, y, X_meta, y_meta, *_ = blobs
+    X, y, X_clean, y_clean, *_ = blobs
     torch.manual_seed(0)
     norm = nn.BatchNorm1d(8) if kind == "batch-norm" else nn.Identity()
     module = nn.Sequential(nn.Linear(4, 8), norm, nn.Tanh(), nn.Linear(8, 3))
@@ -64,7 +64,7 @@ def test_a_fit_on_whole_batches_is_algorithm_1(blobs, kind, inner_lr):
     theirs, V = copy.deepcopy(module), started.weight_net
     optimizer = torch.optim.SGD(theirs.parameters(), lr=0.1, weight_decay=0.01)
     weight_optimizer = torch.optim.Adam(V.parameters(), lr=0.05, weight_decay=1e-4)
-    noisy, meta = ((torch.tensor(a), torch.tensor(b)) for a, b in ((X, y), (X_meta, y_meta)))
+    noisy, meta = ((torch.tensor(a), torch.tensor(b)) for a, b in ((X, y), (X_clean, y_clean)))
     for _ in range(5):
         twin.iteration(theirs, optimizer, V, weight_optimizer, noisy, meta, 0.1 if inner_lr is None else inner_lr)
     for ours, expected in zip(clf.net_.criterion_.parameters(), V.parameters(), strict=True):

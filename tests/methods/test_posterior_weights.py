@@ -49,9 +49,9 @@ def test_worthless_labels_do_no_harm():
 
 
 def test_labels_of_one_T_have_the_weight_of_bayes_rule():
-    X, y, (X_meta, y_meta), _ = problem(900, 120)
-    noisy = flip_labels(y_meta, pair_noise(3, 0.3), random_state=1)
-    clf = EMTransitionClassifier(**FAST | {"max_epochs": 8}).fit(X, y, meta=(X_meta, y_meta), y_meta_noisy=noisy)
+    X, y, (X_clean, y_clean), _ = problem(900, 120)
+    noisy = flip_labels(y_clean, pair_noise(3, 0.3), random_state=1)
+    clf = EMTransitionClassifier(**FAST | {"max_epochs": 8}).fit(X, y, meta=(X_clean, y_clean), y_clean_noisy=noisy)
     assert clf.posterior_weights_["label"] == pytest.approx(1, abs=0.4)
     assert list(clf.histories_) == ["warm_up", "fold_0", "fold_0_clean", "fold_1", "fold_1_clean", "clean", "em"]
     assert clf.history_ == clf.net_.history == clf.histories_["em"]
@@ -59,10 +59,10 @@ def test_labels_of_one_T_have_the_weight_of_bayes_rule():
 
 def test_a_labeller_that_repeats_the_features_has_a_lower_weight():
     """Labels of a classifier of the features: they say little beyond these."""
-    X, _, (X_meta, y_meta), true = problem(900, 150)
+    X, _, (X_clean, y_clean), true = problem(900, 150)
     labeller = LogisticRegression().fit(X[:40, :1], true[:40])
-    y, noisy = labeller.predict(X[:, :1]), labeller.predict(X_meta[:, :1])
-    clf = EMTransitionClassifier(**FAST | {"max_epochs": 8}).fit(X, y, meta=(X_meta, y_meta), y_meta_noisy=noisy)
+    y, noisy = labeller.predict(X[:, :1]), labeller.predict(X_clean[:, :1])
+    clf = EMTransitionClassifier(**FAST | {"max_epochs": 8}).fit(X, y, meta=(X_clean, y_clean), y_clean_noisy=noisy)
     assert clf.posterior_weights_["label"] < 0.7
     assert clf.posterior_weights_["clean"] > 0.1
 
@@ -83,9 +83,9 @@ def test_held_out_clean_samples_are_not_trained_on():
 
 @pytest.mark.parametrize("n", [0, 1, 2])
 def test_the_network_of_clean_samples_needs_two_of_each_class(n):
-    X, y, (X_meta, y_meta), _ = problem(100)
-    kept = np.concatenate([np.flatnonzero(y_meta == i)[: n if i == 2 else 9] for i in range(3)])
-    clf = fit(X, y, (X_meta[kept], y_meta[kept]), None)
+    X, y, (X_clean, y_clean), _ = problem(100)
+    kept = np.concatenate([np.flatnonzero(y_clean == i)[: n if i == 2 else 9] for i in range(3)])
+    clf = fit(X, y, (X_clean[kept], y_clean[kept]), None)
     assert ("clean" in clf.posterior_weights_) == ("clean" in clf.histories_) == (n == 2)
 
 

@@ -23,12 +23,12 @@ def test_T_is_learned_with_the_network(blobs):
 
 
 def test_it_starts_from_the_confusion_of_the_warm_up(blobs):
-    X, y, X_meta, y_meta, *_ = blobs
+    X, y, X_clean, y_clean, *_ = blobs
     noisy_model = small(CrossEntropyClassifier, max_epochs=2).fit(X, y)
     T = confusion_transition_matrix(noisy_model.predict_proba(X), y)
     np.testing.assert_allclose(fit(blobs).transition_init_, floored(T), rtol=1e-5)
-    gold = gold_transition_matrix(noisy_model.predict_proba(X_meta), y_meta)
-    clf = small(SModelClassifier, transition_init="gold").fit(X, y, meta=(X_meta, y_meta))
+    gold = gold_transition_matrix(noisy_model.predict_proba(X_clean), y_clean)
+    clf = small(SModelClassifier, transition_init="gold").fit(X, y, meta=(X_clean, y_clean))
     np.testing.assert_allclose(clf.transition_init_, floored(gold), rtol=1e-5)
 
 

@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from training import no_training, refused
 
-from noisytransition import EMTransitionClassifier, TransitionClassifierCV, TrustedKFold, load, make_verified_scorer
+from noisytransition import EMTransitionClassifier, TransitionClassifierCV, VerifiedKFold, load, make_verified_scorer
 from noisytransition.noise_model import LabelNoiseModel
 from noisytransition.transition import flip_labels, symmetric_noise
 
@@ -95,7 +95,7 @@ def test_the_labels_of_rows_are_judged_by_all_sources(fitted, data):
     assert quality[one].mean() > quality[~one].mean() + 0.2
     assert (fitted.relabel(X, table, threshold=0) == true).mean() > one.mean()
     np.testing.assert_allclose(fitted.label_posterior(X, table).sum(axis=1), 1)
-    posterior = fitted.noise_model_.posterior(fitted.oof_proba_, table, calibrate=False)
+    posterior = fitted.noise_model_.label_posterior(fitted.oof_proba_, table, calibrated=True)
     np.testing.assert_allclose(fitted.label_posterior(X, table), posterior)
     np.testing.assert_allclose(fitted.label_posterior(), posterior)
 
@@ -157,18 +157,18 @@ def test_it_is_the_noise_model_of_the_same_probabilities(data):
     X, table, *_ = data
     clf = TransitionClassifierCV(GaussianNB(), random_state=0).fit(X, table)
     held_out = clf.noise_model_.held_out_
-    proba = held_out.in_order(held_out.candidates[0].proba, held_out.candidates[0].proba_meta)
+    proba = held_out.in_order(held_out.candidates[0].proba, held_out.candidates[0].proba_clean)
     model = LabelNoiseModel().fit(proba, table)
     pd.testing.assert_frame_equal(model.source_summary(), clf.noise_model_.source_summary())
     is_noisy = table["verified"].isna().to_numpy()
-    np.testing.assert_allclose(model.posterior(proba, table)[is_noisy], clf.noise_model_.posterior_of_fit())
+    np.testing.assert_allclose(model.label_posterior(proba, table)[is_noisy], clf.noise_model_.posterior_of_fit())
 
 
 # ---------------------------------------------------------------------------- tools of scikit-learn
 def test_folds_scores_and_pipelines(clf, data):
     X, table, _, X_test, y_test = data
     scorers = {"own": lambda clf, X, y: clf.score(X, y), "balanced": make_verified_scorer("balanced_accuracy")}
-    scores = cross_validate(clf, X, table, cv=TrustedKFold(2), scoring=scorers)
+    scores = cross_validate(clf, X, table, cv=VerifiedKFold(2), scoring=scorers)
     assert min(scores["test_own"].min(), scores["test_balanced"].min()) > 0.7
     pipe = make_pipeline(StandardScaler(), clone(clf)).fit(X, table)
     assert pipe.score(X_test, y_test) > 0.8
@@ -181,9 +181,9 @@ def test_sources_are_routed_and_cut():
     clf = TransitionClassifierCV(GaussianNB(), random_state=0)
     with sklearn.config_context(enable_metadata_routing=True):
         params = {"y_verified": table["verified"], "sources": who}
-        scores = cross_val_score(clf, X, labels, cv=TrustedKFold(2), params=params)
+        scores = cross_val_score(clf, X, labels, cv=VerifiedKFold(2), params=params)
     frame = pd.DataFrame({"label": labels, "verified": table["verified"]})
-    without = cross_val_score(clf, X, frame, cv=TrustedKFold(2), params={"sources": who})
+    without = cross_val_score(clf, X, frame, cv=VerifiedKFold(2), params={"sources": who})
     np.testing.assert_array_equal(scores, without)
 
 

@@ -86,10 +86,12 @@ def test_the_last_stage_has_its_own_optimiser(blobs):
 
 
 def test_a_callback_that_brings_back_its_best_epoch_is_obeyed(blobs):
-    X, y, X_meta, y_meta, *_ = blobs
+    X, y, X_clean, y_clean, *_ = blobs
     stop = EarlyStopping(monitor="valid_clean_loss", patience=30, load_best=True)
-    clf = small(TRevisionClassifier, callbacks=[stop], revision_lr=1e-2, max_epochs=8).fit(X, y, meta=(X_meta, y_meta))
-    proba = clf.predict_proba(X_meta)[np.arange(len(y_meta)), y_meta]
+    clf = small(TRevisionClassifier, callbacks=[stop], revision_lr=1e-2, max_epochs=8).fit(
+        X, y, meta=(X_clean, y_clean)
+    )
+    proba = clf.predict_proba(X_clean)[np.arange(len(y_clean)), y_clean]
     assert -np.log(proba).mean() == pytest.approx(min(clf.history_[:, "valid_clean_loss"]), rel=1e-4)
 
 

@@ -25,7 +25,7 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from training import refused
 
-from noisytransition import LabelNoiseModel, TransitionClassifierCV, TrustedKFold, flip_labels, transition_error
+from noisytransition import LabelNoiseModel, TransitionClassifierCV, VerifiedKFold, flip_labels, transition_error
 from noisytransition.transition import pair_noise
 
 T = pair_noise(3, 0.35)
@@ -99,7 +99,7 @@ def test_texts_reach_the_estimator():
     assert scores[0] == scores[1] == scores[2] > estimator.fit(X, y_noisy).score(X_test, y_test) + 0.05
     beside = [[text for text, of in zip(X, verified, strict=True) if of == which] for which in (False, True)]
     clf = TransitionClassifierCV(estimator, random_state=0)
-    clf.fit(beside[0], y_noisy[~verified], meta=(beside[1], y[verified]), y_meta_noisy=y_noisy[verified])
+    clf.fit(beside[0], y_noisy[~verified], meta=(beside[1], y[verified]), y_clean_noisy=y_noisy[verified])
     assert clf.score(X_test, y_test) == scores[0]
 
 
@@ -129,9 +129,9 @@ def test_sparse_rows_and_rows_beside_are_those_of_a_dense_table():
         clf.fit(
             kind(X[~verified]),
             y_noisy[~verified],
-            X_meta=kind(X[verified]),
-            y_meta=y[verified],
-            y_meta_noisy=y_noisy[verified],
+            X_clean=kind(X[verified]),
+            y_clean=y[verified],
+            y_clean_noisy=y_noisy[verified],
         )
         np.testing.assert_allclose(clf.predict_proba(kind(X_test)), expected, atol=1e-3)
 
@@ -276,7 +276,7 @@ def test_copies_and_parallel_folds_are_the_same():
 def test_searches_reach_the_estimator():
     X, y, y_noisy, verified, X_test, y_test = clouds(600)
     clf = TransitionClassifierCV(make_pipeline(StandardScaler(), LogisticRegression()), random_state=0)
-    search = GridSearchCV(clf, {"estimator__logisticregression__C": [1e-4, 1.0]}, cv=TrustedKFold(3))
+    search = GridSearchCV(clf, {"estimator__logisticregression__C": [1e-4, 1.0]}, cv=VerifiedKFold(3))
     search.fit(X, pd.DataFrame({"label": y_noisy, "verified": only(y, verified)}))
     assert search.best_params_ == {"estimator__logisticregression__C": 1.0}
     assert search.score(X_test, y_test) > 0.85
@@ -322,12 +322,12 @@ def test_errors_before_training():
     clf = TransitionClassifierCV(Recorder())
     with refused("at least 3 clean samples"):
         clf.fit(X, y_noisy, meta=(X[:2], y[:2]))
-    with refused("y_meta"):
-        clf.fit(X, y_noisy, y_meta=y[:3])
+    with refused("y_clean"):
+        clf.fit(X, y_noisy, y_clean=y[:3])
     with refused("same columns"):
         clf.fit(pd.DataFrame(X), y_noisy, meta=(pd.DataFrame(X[:9, :2]), y[:9]))
-    with refused("transition_prior"):
-        clone(clf).set_params(transition_prior="flat").fit(X, y_noisy, y_verified=only(y, verified))
+    with refused("prior"):
+        clone(clf).set_params(prior="flat").fit(X, y_noisy, y_verified=only(y, verified))
     with refused("n_jobs"):
         clone(clf).set_params(n_jobs=0).fit(X, y_noisy, y_verified=only(y, verified))
     with refused("has no predict_proba"):

@@ -60,7 +60,7 @@ def test_samples_without_a_label_count_in_shares_and_are_predicted(kind):
         assert (fitted.oof_proba_[without].argmax(axis=1) == y[without]).mean() > 0.8
     share = model.class_shares().loc[1]
     assert share.lower < y.mean() < share.upper
-    assert abs(model.class_counts_.sum() - table.verified.isna().sum()) < 1
+    assert abs(model.noisy_class_counts_.sum() - table.verified.isna().sum()) < 1
     labelled = model.class_shares(by=table.label.notna())
     for has_label, part in ((True, y[table.label.notna()]), (False, y[table.label.isna()])):
         row = labelled.loc[(has_label, 1)]
@@ -79,7 +79,7 @@ def test_samples_without_a_label_change_no_other_estimate():
     expected = LabelNoiseModel().fit(proba[known], table[known])
     np.testing.assert_array_equal(found.transition_matrix_, expected.transition_matrix_)
     np.testing.assert_array_equal(found.transition_std_, expected.transition_std_)
-    np.testing.assert_array_equal(found.posterior()[known], expected.posterior())
+    np.testing.assert_array_equal(found.label_posterior()[known], expected.label_posterior())
     np.testing.assert_array_equal(found.label_quality()[known], expected.label_quality())
     assert np.isnan(found.label_quality()[~known]).all()
     assert known[found.find_label_issues().position].all()
@@ -120,14 +120,14 @@ def test_em_predicts_them_out_of_fold_and_counts_them():
     assert proba.shape == (len(X), 2)
     assert (proba.argmax(axis=1) == y)[~known].mean() > 0.8
     model = clf.noise_model_
-    assert len(model.posterior()) == len(X)
+    assert len(model.label_posterior()) == len(X)
     share = model.class_shares().loc[1]
     assert share.lower < y.mean() < share.upper
     one = EMTransitionClassifier("linear", max_epochs=8, random_state=0).fit(X[known], table[known])
     np.testing.assert_array_equal(model.transition_matrix_, one.transition_matrix_)
     labelled = one.noise_model_.class_shares().loc[1]
     assert labelled.share != share.share
-    rest = model.suggest_rows(len(X) - int(table.verified.notna().sum()))
+    rest = model.suggest_samples(len(X) - int(table.verified.notna().sum()))
     assert set(rest.position) == set(np.flatnonzero(table.verified.isna()))
 
 

@@ -21,12 +21,12 @@ from noisytransition import (
 @pytest.mark.parametrize("cls", WITHOUT_CLEAN_DATA)
 def test_their_loss_is_in_every_stage_s_history(cls, blobs):
     """Compare the history with the net's loss of the clean samples after each epoch."""
-    X, y, X_meta, y_meta, *_ = blobs
+    X, y, X_clean, y_clean, *_ = blobs
     expected = []
 
     class Note(Callback):
         def on_epoch_end(self, net, **kwargs):
-            proba = net.predict_proba(X_meta.astype(np.float32))[np.arange(len(y_meta)), y_meta]
+            proba = net.predict_proba(X_clean.astype(np.float32))[np.arange(len(y_clean)), y_clean]
             expected.append(-np.log(proba).mean())
 
     clf = fit(cls, blobs, lr=0.01, callbacks=[Note()])

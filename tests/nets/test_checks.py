@@ -78,10 +78,10 @@ def test_a_logit_may_be_minus_infinity(blobs):
         def forward(self, x):
             return super().forward(x) + torch.tensor([0.0, 0.0, -torch.inf])
 
-    X, y, X_meta, y_meta, *_ = blobs
+    X, y, X_clean, y_clean, *_ = blobs
     own = y < 2
     with pytest.warns(UserWarning, match="no noisy label has"):
-        clf = small(CrossEntropyClassifier, module=Impossible(4, 3)).fit(X[own], y[own], meta=(X_meta, y_meta))
+        clf = small(CrossEntropyClassifier, module=Impossible(4, 3)).fit(X[own], y[own], meta=(X_clean, y_clean))
     assert (clf.predict_proba(X)[:, 2] == 0).all()
 
 
@@ -130,9 +130,9 @@ def test_weights_that_are_spoilt_after_the_fit(blobs):
 @every
 def test_a_last_batch_of_one_row_joins_the_one_before(cls, blobs):
     """Batch normalisation cannot train on one row."""
-    X, y, X_meta, y_meta, *_ = blobs
+    X, y, X_clean, y_clean, *_ = blobs
     module = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 3))
-    small(cls, module=module, batch_size=16).fit(X[:129], y[:129], meta=(X_meta[:33], y_meta[:33]))
+    small(cls, module=module, batch_size=16).fit(X[:129], y[:129], meta=(X_clean[:33], y_clean[:33]))
 
 
 # ---------------------------------------------------------------------------- half precision

@@ -92,9 +92,9 @@ def test_ctrl_c_in_any_stage_leaves_nothing_that_claims_to_be_fitted(cls, blobs,
                     raise KeyboardInterrupt
 
         clf = small(cls, callbacks=[Interrupt()])
-        X, y, X_meta, y_meta, *_ = blobs
+        X, y, X_clean, y_clean, *_ = blobs
         with pytest.raises(KeyboardInterrupt):
-            clf.fit(X, y, meta=(X_meta, y_meta))
+            clf.fit(X, y, meta=(X_clean, y_clean))
         assert not [name for name in vars(clf) if name.endswith("_")]
         assert Interrupt.stages == stage + 1
 

@@ -64,8 +64,8 @@ def test_compiled_networks_in_it(cls, blobs):
 @pytest.mark.parametrize("cls", [FineTuningClassifier, MetaTransitionClassifier])
 @half
 def test_an_interrupted_fit_goes_on_to_the_same_bits(cls, blobs, tmp_path, precision, dtype):
-    X, y, X_meta, y_meta, *_ = blobs
-    given = {"meta": (X_meta, y_meta), "state": tmp_path / "fit"}
+    X, y, X_clean, y_clean, *_ = blobs
+    given = {"meta": (X_clean, y_clean), "state": tmp_path / "fit"}
     whole = fit(cls, blobs, precision=precision)
     with pytest.raises(KeyboardInterrupt):
         small(cls, precision=precision, callbacks=[StopAfter(3)]).fit(X, y, **given)
@@ -84,8 +84,8 @@ def problem(dtype=torch.float32):
     torch.manual_seed(0)
     module = nn.Sequential(nn.Linear(8, 32), nn.BatchNorm1d(32), nn.Tanh(), nn.Linear(32, 3)).to(dtype)
     x, x_meta = (torch.randn(n, 8, generator=generator).to(dtype) for n in (64, 16))
-    y, y_meta = (torch.randint(3, (n,), generator=generator) for n in (64, 16))
-    return module, x, y, (x_meta, y_meta)
+    y, y_clean = (torch.randint(3, (n,), generator=generator) for n in (64, 16))
+    return module, x, y, (x_meta, y_clean)
 
 
 def tangent(precision, method, dtype=torch.float32):
@@ -121,11 +121,11 @@ def test_the_tangent_of_normalised_images(method, precision, dtype):
     """Sums over samples and pixels overflow in fp16 for a long direction."""
     torch.manual_seed(0)
     module, loss, found = normalised_cnn(), ForwardLoss(pair_noise(3, 0.3)), []
-    (x, y), (x_meta, y_meta) = (map(torch.from_numpy, images(n, n)) for n in (128, 32))
+    (x, y), (x_meta, y_clean) = (map(torch.from_numpy, images(n, n)) for n in (128, 32))
     rates = {name: 0.1 for name, _ in module.named_parameters()}
     for kind in ("float32", precision):
         ahead = look_ahead(
-            module, x, lambda z: loss.cotangent(z, y), (x_meta, y_meta), rates, methods=(method,), precision=kind
+            module, x, lambda z: loss.cotangent(z, y), (x_meta, y_clean), rates, methods=(method,), precision=kind
         )
         found.append(ahead.tangent.double().flatten())
     assert torch.cosine_similarity(*found, dim=0) > (0.999 if precision == "fp16" else 0.98)

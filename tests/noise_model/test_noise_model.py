@@ -52,7 +52,7 @@ def problem(seed=0, n=240, T=T3, every=4, spread=3.0):
 
 def quiet_fit(*args, **kwargs):
     """A fitted model, without its warnings."""
-    params = {k: kwargs.pop(k) for k in ("prior", "meta_sampling", "proba_of") if k in kwargs}
+    params = {k: kwargs.pop(k) for k in ("prior", "verified_sampling", "proba_of") if k in kwargs}
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="T may be wrong")
         return LabelNoiseModel(**params).fit(*args, **kwargs)
@@ -74,8 +74,8 @@ def test_permuting_the_classes_permutes_everything(seed, p):
     moved = quiet_fit(proba[:, p], place[noisy], y_verified=place[verified])
     for name in ("transition_matrix_", "transition_std_", "transition_counts_"):
         np.testing.assert_allclose(getattr(moved, name), getattr(model, name)[np.ix_(p, p)], atol=0.01, rtol=0.01)
-    np.testing.assert_allclose(moved.class_counts_, model.class_counts_[p], rtol=0.01)
-    posteriors = moved.posterior(proba[:, p], place[noisy]), model.posterior(proba, noisy)[:, p]
+    np.testing.assert_allclose(moved.noisy_class_counts_, model.noisy_class_counts_[p], rtol=0.01)
+    posteriors = moved.label_posterior(proba[:, p], place[noisy]), model.label_posterior(proba, noisy)[:, p]
     np.testing.assert_allclose(*posteriors, atol=0.01)
     assert moved.diagnostics_.keys() == model.diagnostics_.keys()
 
@@ -140,7 +140,7 @@ def test_the_influence_of_noisy_labels_is_lower_if_they_mislead():
         proba = softmax(z + 0.8 * random.normal(size=z.shape), axis=1)
         clean = {"y_clean": y[n:], "proba_clean": proba[n:]}
         found = quiet_fit(proba[:n], noisy[:n], **clean).transition_matrix_
-        at_one = em_transition_matrix(proba[:n], noisy[:n], proba_meta=proba[n:], y_meta=y[n:])
+        at_one = em_transition_matrix(proba[:n], noisy[:n], proba_clean=proba[n:], y_clean=y[n:])
         gains.append(transition_error(T, at_one) - transition_error(T, found))
     assert min(gains) > 0
     assert np.mean(gains) > 0.04
@@ -159,7 +159,7 @@ def test_it_agrees_with_the_slow_twin(c, n, m, pairs):
     else:
         model = quiet_fit(proba[new], noisy[new], proba_clean=proba[~new], y_clean=y[~new], prior=None)
     data = proba[new], noisy[new], proba[~new], y[~new], counts
-    # clean samples have the weight n / n_meta, its root, or 1 (chosen by their leave-one-out scores)
+    # clean samples have the weight n / n_clean, its root, or 1 (chosen by their leave-one-out scores)
     twins = [slow_noise_model(*data, weight**power) for power in ((0, 0.5, 1) if weight > 1 else (0,))]
     T, calibrate = min(twins, key=lambda twin: np.abs(model.transition_matrix_ - twin[0]).max())
     np.testing.assert_allclose(model.transition_matrix_, T, atol=1e-3)
@@ -203,14 +203,14 @@ def test_one_T_is_maximised_as_far_as_noise_that_depends_on_the_features():
     """Its likelihood rises from another start by more than a Bayes factor of e."""
     proba, y, noisy = simulated(2, pair_noise(10, 0.3), n=20_000)
     model = quiet_fit(proba[200:], noisy[200:], proba_clean=proba[:200], y_clean=y[:200])
-    assert model.instance_dependence_ == 0
+    assert model.feature_dependence_ == 0
     assert transition_error(pair_noise(10, 0.3), model.transition_matrix_) < 0.15
 
 
 # ---------------------------------------------------------------------------- what follows for samples
 def test_the_posterior_is_bayes_rule():
     proba, noisy, _, _ = problem()
-    model, posterior = fitted(), fitted().posterior(proba, noisy)
+    model, posterior = fitted(), fitted().label_posterior(proba, noisy)
     for p, j, row in zip(model.calibrate(proba), noisy, posterior, strict=True):
         joint = [p[i] * model.transition_matrix_[i, j] for i in range(3)]
         np.testing.assert_allclose(row, np.array(joint) / sum(joint), atol=1e-12)
@@ -225,7 +225,7 @@ def test_quality_issues_and_new_labels_follow_from_the_posterior(calibrate, with
     model = LabelNoiseModel.from_transition_matrix(model.transition_matrix_, NAMES)
     model.calibration_ = fitted().calibration_
     given["y_verified"] = gaps(NAMES[known], known)
-    posterior = model.posterior(**given)
+    posterior = model.label_posterior(**given)
     quality = posterior[np.arange(240), noisy]
     np.testing.assert_array_equal(model.label_quality(**given), quality)
     for threshold in (0.5, 0.9):
@@ -255,9 +255,9 @@ def test_no_issue_is_an_empty_frame():
 def test_verified_labels_are_certain_and_no_issues():
     proba, noisy, verified, y = problem()
     is_verified, model = verified >= 0, fitted()
-    posterior = model.posterior(proba, noisy, y_verified=verified)
+    posterior = model.label_posterior(proba, noisy, y_verified=verified)
     np.testing.assert_array_equal(posterior[is_verified], np.eye(3)[y[is_verified]])
-    np.testing.assert_array_equal(posterior[~is_verified], model.posterior(proba, noisy)[~is_verified])
+    np.testing.assert_array_equal(posterior[~is_verified], model.label_posterior(proba, noisy)[~is_verified])
     quality = model.label_quality(proba, noisy, y_verified=verified)
     np.testing.assert_array_equal(quality[is_verified], (y == noisy)[is_verified])
     np.testing.assert_array_equal(
@@ -273,7 +273,7 @@ def test_a_report_leaves_verified_samples_out_and_is_about_them():
     pytest.importorskip("jinja2")
     proba, noisy, verified, y = problem()
     known, model = verified >= 0, fitted()
-    report = noise_report(model, proba, noisy, y_verified=verified, max_rows=1000)
+    report = noise_report(model, proba, noisy, y_verified=verified, max_samples=1000)
     listed = {sample["row"] for sample in report.facts["label_issues"]["listed"]}
     assert listed == set(model.find_label_issues(proba, noisy, y_verified=verified).position)
     assert (report.facts["label_issues"]["n_rows"], report.facts["data"]["n_rows"]) == ((~known).sum(), 240)
@@ -293,12 +293,12 @@ def test_a_report_leaves_verified_samples_out_and_is_about_them():
 def test_a_model_of_a_given_T_has_no_error_bars():
     proba, noisy, _, _ = problem()
     model = LabelNoiseModel.from_transition_matrix(T3, NAMES, [80, 80, 80])
-    np.testing.assert_array_equal(model.posterior(proba, NAMES[noisy]), label_posterior(proba, noisy, T3))
+    np.testing.assert_array_equal(model.label_posterior(proba, NAMES[noisy]), label_posterior(proba, noisy, T3))
     assert not hasattr(model, "transition_std_")
     with pytest.raises(ValueError, match="error bars"):
         model.transition_interval()
     assert model.transition_summary(top=1).startswith("ant -> bee 0.30\n")
-    np.testing.assert_array_equal(model.class_counts_, [80, 80, 80])
+    np.testing.assert_array_equal(model.noisy_class_counts_, [80, 80, 80])
     named = pd.DataFrame(T3, index=NAMES, columns=NAMES).loc[["cat", "ant", "bee"], ["cat", "ant", "bee"]]
     np.testing.assert_array_equal(LabelNoiseModel.from_transition_matrix(named, NAMES).transition_matrix_, T3)
     by_columns = LabelNoiseModel.from_transition_matrix(named)
@@ -306,7 +306,7 @@ def test_a_model_of_a_given_T_has_no_error_bars():
     np.testing.assert_array_equal(by_columns.transition_matrix_, named)
     assert LabelNoiseModel.from_transition_matrix(T3).classes_.tolist() == [0, 1, 2]
     counts = pd.Series({"cat": 3.0, "ant": 1.0, "bee": 2.0})
-    assert LabelNoiseModel.from_transition_matrix(T3, NAMES, counts).class_counts_.tolist() == [1, 2, 3]
+    assert LabelNoiseModel.from_transition_matrix(T3, NAMES, counts).noisy_class_counts_.tolist() == [1, 2, 3]
 
 
 @pytest.mark.parametrize(
@@ -383,10 +383,10 @@ def test_samples_verified_class_by_class_have_another_class_prior():
         verified[np.flatnonzero(y == k)[:60]] = k
     with pytest.warns(UserWarning, match="stratified"):
         LabelNoiseModel().fit(proba, noisy, y_verified=verified)
-    model = quiet_fit(proba, noisy, y_verified=verified, meta_sampling="stratified")
+    model = quiet_fit(proba, noisy, y_verified=verified, verified_sampling="stratified")
     share = np.bincount(y, minlength=3) / len(y)
-    np.testing.assert_allclose(model.class_offset_, np.log(1 / 3 / share), atol=0.2)
-    np.testing.assert_allclose(model.class_counts_, 5820 * share, rtol=0.15)
+    np.testing.assert_allclose(model.log_prior_ratio_, np.log(1 / 3 / share), atol=0.2)
+    np.testing.assert_allclose(model.noisy_class_counts_, 5820 * share, rtol=0.15)
     assert model.diagnostics_ == {}
 
 
@@ -402,7 +402,7 @@ def test_without_verified_samples_the_user_says_what_the_probabilities_are():
         assert transition_error(T3, model.transition_matrix_) < 0.15
         assert np.abs(model.calibrate(of_label) - proba).mean() < 0.05
         assert list(model.diagnostics_) == ["not_verified"]
-    quiet_fit(proba, noisy, proba_of="true", meta_sampling="stratified")  # nothing to correct
+    quiet_fit(proba, noisy, proba_of="true", verified_sampling="stratified")  # nothing to correct
 
 
 def test_verified_samples_show_what_the_probabilities_are():
@@ -444,8 +444,8 @@ def test_labels_of_any_kind(kind):
     model = quiet_fit(proba, given, y_verified=known)
     assert model.classes_.tolist() == classes
     np.testing.assert_array_equal(model.transition_matrix_, fitted().transition_matrix_)
-    same = fitted().posterior(proba, noisy, y_verified=verified)
-    np.testing.assert_array_equal(model.posterior(proba, given, y_verified=known), same)
+    same = fitted().label_posterior(proba, noisy, y_verified=verified)
+    np.testing.assert_array_equal(model.label_posterior(proba, given, y_verified=known), same)
     labels = fitted().relabel(proba, noisy, y_verified=verified)
     found = model.relabel(proba, given, y_verified=known)
     assert list(found) == [classes[i] for i in labels]
@@ -463,7 +463,7 @@ def test_two_classes(classes):
     model = quiet_fit(proba, given, y_verified=known)
     assert model.classes_.tolist() == classes
     is_verified = verified >= 0
-    posterior = model.posterior(proba, given, y_verified=known)
+    posterior = model.label_posterior(proba, given, y_verified=known)
     np.testing.assert_array_equal(posterior[is_verified], np.eye(2)[y[is_verified]])
     assert not is_verified[model.find_label_issues(proba, given, y_verified=known).position].any()
 
@@ -491,8 +491,8 @@ def test_columns_of_data_frames_are_read_by_name(classes):
     at = [NAMES.tolist().index(name) for name in model.classes_]
     np.testing.assert_allclose(model.transition_matrix_, plain.transition_matrix_[np.ix_(at, at)], atol=1e-3)
     for one in (table, table[["bee", "cat", "ant"]]):  # of samples too
-        found = model.posterior(one, labels)
-        np.testing.assert_allclose(found, plain.posterior(proba, noisy)[:, at], atol=0.01)
+        found = model.label_posterior(one, labels)
+        np.testing.assert_allclose(found, plain.label_posterior(proba, noisy)[:, at], atol=0.01)
 
 
 def test_results_of_a_series_have_its_index_and_name():
@@ -524,12 +524,12 @@ def test_methods_take_the_table_that_fit_takes():
     np.testing.assert_array_equal(labels, np.where(is_verified, NAMES[y], NAMES[noisy]))
     quality = model.label_quality(proba, table)
     np.testing.assert_array_equal(quality.isna(), lacks)
-    np.testing.assert_array_equal(model.posterior(proba, table).argmax(axis=1)[is_verified], y[is_verified])
+    np.testing.assert_array_equal(model.label_posterior(proba, table).argmax(axis=1)[is_verified], y[is_verified])
     issues = model.find_label_issues(proba, table)
     assert not is_verified[issues.position].any()
     np.testing.assert_array_equal(issues.index, issues.position + 1000)
     assert (table.loc[issues.index, "label"] == issues.given_label).all()
-    by_features = model.posterior(proba, table["label"])[lacks]
+    by_features = model.label_posterior(proba, table["label"])[lacks]
     np.testing.assert_allclose(by_features, model.calibrate(proba)[lacks])
     pytest.importorskip("jinja2")
     facts = noise_report(model, proba, table).facts
@@ -604,12 +604,12 @@ def test_a_verified_sample_without_a_given_label_is_a_clean_one_without_a_pair()
         ({"proba_clean": PROBA, "y_clean": VERIFIED * np.nan}, "missing"),
         ({"proba_clean": PROBA, "y_clean": TRUE, "y_clean_noisy": NOISY[1:]}, "y_clean_noisy"),
         ({"prior": "none"}, "prior"),
-        ({"meta_sampling": "by_class"}, "meta_sampling"),
+        ({"verified_sampling": "by_class"}, "verified_sampling"),
         ({"proba_of": "both"}, "proba_of"),
     ],
 )
 def test_bad_input_is_refused(given, word):
-    params = {k: given[k] for k in ("prior", "meta_sampling", "proba_of") if k in given}
+    params = {k: given[k] for k in ("prior", "verified_sampling", "proba_of") if k in given}
     rest = {k: v for k, v in given.items() if k not in params}
     with pytest.raises(ValueError, match=word):
         LabelNoiseModel(**params).fit(**{"proba": PROBA, "y_noisy": NOISY, "y_verified": VERIFIED} | rest)
@@ -749,7 +749,7 @@ def test_it_is_pickled_copied_and_shown():
     for same in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
         assert repr(same) == repr(model)
         assert same.transition_summary() == model.transition_summary()
-        np.testing.assert_array_equal(same.posterior(PROBA, NOISY), model.posterior(PROBA, NOISY))
+        np.testing.assert_array_equal(same.label_posterior(PROBA, NOISY), model.label_posterior(PROBA, NOISY))
     assert repr(LabelNoiseModel(prior=None, proba_of="true")).startswith("LabelNoiseModel(prior=None")
 
 
@@ -796,7 +796,9 @@ def test_T_has_a_column_for_each_label_that_is_no_class():
         errors.append(np.abs(T - ABSTAINING).sum() / 3)
         low, high = model.transition_interval(0.9)
         covered.append(((low <= ABSTAINING) & (high >= ABSTAINING))[ABSTAINING > 0].mean())
-        shares.append(np.abs(model.class_counts_ / model.class_counts_.sum() - np.bincount(y) / len(y)).sum())
+        shares.append(
+            np.abs(model.noisy_class_counts_ / model.noisy_class_counts_.sum() - np.bincount(y) / len(y)).sum()
+        )
     assert np.mean(errors) < 0.1
     assert np.mean(covered) > 0.8
     assert np.mean(shares) < 0.05
@@ -808,7 +810,7 @@ def test_a_label_that_is_no_class_tells_of_the_true_one_by_Bayes_rule():
     model = quiet_fit(proba, LABELS[noisy], y_verified=verified, classes=LABELS)
     of_true, T = model.calibrate(proba), model.transition_matrix_
     joint = of_true * T.T[noisy]
-    posterior = model.posterior(proba, LABELS[noisy])
+    posterior = model.label_posterior(proba, LABELS[noisy])
     np.testing.assert_allclose(posterior, joint / joint.sum(axis=1, keepdims=True))
     quality = model.label_quality(proba, LABELS[noisy])
     np.testing.assert_array_equal(np.isnan(quality), noisy == 3)

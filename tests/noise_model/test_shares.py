@@ -205,7 +205,7 @@ def test_models_that_tell_no_shares_are_refused():
         LabelNoiseModel.from_transition_matrix(np.eye(3)).class_shares()
     by_class = np.concatenate([np.flatnonzero(y == k)[:40] for k in range(3)])
     with pytest.raises(ValueError, match="stratified"):
-        fitted(y, noisy, proba, by_class, meta_sampling="stratified").class_shares()
+        fitted(y, noisy, proba, by_class, verified_sampling="stratified").class_shares()
 
 
 def test_classes_that_were_not_verified_are_warned_of_unless_they_are_rare():

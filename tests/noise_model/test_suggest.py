@@ -71,7 +71,7 @@ def test_suggested_samples_are_drawn_as_often_as_their_probability_says(model, t
     expected = inclusion_probabilities(draw_sizes(model, target), n)
     drawn = np.zeros(left)
     for _ in range(150):
-        rows = model.suggest_rows(n, target, random_state=rng)
+        rows = model.suggest_samples(n, target, random_state=rng)
         assert rows.position.min() >= 100  # the first hundred are verified
         assert rows.position.is_unique
         np.testing.assert_allclose(rows.probability, expected[rows.position - 100] * left / n)
@@ -84,18 +84,18 @@ def test_suggested_samples_are_drawn_as_often_as_their_probability_says(model, t
 
 
 def test_a_draw_follows_from_random_state_and_all_samples_are_drawn_for_certain(model):
-    first, again = (model.suggest_rows(20, random_state=3) for _ in range(2))
+    first, again = (model.suggest_samples(20, random_state=3) for _ in range(2))
     assert first.equals(again)
-    assert not first.equals(model.suggest_rows(20, random_state=4))
-    whole = model.suggest_rows(1900, random_state=0)
+    assert not first.equals(model.suggest_samples(20, random_state=4))
+    whole = model.suggest_samples(1900, random_state=0)
     assert sorted(whole.position) == list(range(100, 2000))
     np.testing.assert_allclose(whole.probability, 1)
 
 
 def test_samples_are_sought_where_what_is_asked_is_open(model):
     proba, _, noisy = samples(0)
-    open_rows = 1 - model.posterior(proba, noisy).max(axis=1)
-    rows = model.suggest_rows(200, "shares", random_state=0).position
+    open_rows = 1 - model.label_posterior(proba, noisy).max(axis=1)
+    rows = model.suggest_samples(200, "shares", random_state=0).position
     assert open_rows[rows].mean() > 1.3 * open_rows[100:].mean()
 
 
@@ -108,7 +108,7 @@ def test_shares_and_accuracy_stay_unbiased_over_waves():
         rows, probability = rng.choice(len(y), 60, replace=False), np.full(len(y), np.nan)
         now = fitted(proba, y, noisy, rows)
         for target in ("shares", "accuracy"):
-            more = now.suggest_rows(80, target, random_state=rng)
+            more = now.suggest_samples(80, target, random_state=rng)
             probability[more.position] = more.probability
             rows = np.append(rows, more.position)
             now = fitted(proba, y, noisy, rows, probability)
@@ -129,7 +129,7 @@ def test_shares_and_accuracy_stay_unbiased_over_waves():
 def test_a_plan_of_shares_by_trial(model, target):
     """Slow twin: the smallest number of samples at which the formula gives the width."""
     width, level, z = 0.03, 0.9, 1.6448536
-    found = model.plan(target, width, level).table
+    found = model.plan_verification(target, width, level).table
     assert np.isfinite(found.to_numpy(float)).all()
     variance = model.posterior_of_fit()
     if target == "accuracy":
@@ -149,8 +149,8 @@ def test_a_plan_of_shares_by_trial(model, target):
 
 def test_wider_is_cheaper_and_words_say_how_many(model):
     for target in TARGETS:
-        plans = [model.plan(target, width) for width in (0.025, 0.05, 0.3)]
-        n = [plan.n_rows for plan in plans]
+        plans = [model.plan_verification(target, width) for width in (0.025, 0.05, 0.3)]
+        n = [plan.n_samples for plan in plans]
         assert n == sorted(n, reverse=True)
         assert n[0] > 0 == n[-1]
         assert str(n[0]) in str(plans[0])
@@ -160,18 +160,22 @@ def test_wider_is_cheaper_and_words_say_how_many(model):
 
 def test_a_plan_of_rates_needs_no_samples_but_a_matrix():
     given_T = LabelNoiseModel.from_transition_matrix([[0.9, 0.1], [0.3, 0.7]], ["a", "b"], class_counts=[500, 50])
-    plan = given_T.plan(width=0.05)
+    plan = given_T.plan_verification(width=0.05)
     assert plan.table.n_to_verify.tolist() == [98, 228]  # z^2 r (1 - r) / 0.05^2
-    assert plan.n_rows == 326
+    assert plan.n_samples == 326
     assert "samples exist of class ['b']" in str(plan)
-    for ask in (lambda: given_T.plan("shares"), lambda: given_T.suggest_rows(5), given_T.posterior_of_fit):
+    for ask in (
+        lambda: given_T.plan_verification("shares"),
+        lambda: given_T.suggest_samples(5),
+        given_T.posterior_of_fit,
+    ):
         with pytest.raises(ValueError, match="Call fit"):
             ask()
 
 
 def test_a_width_that_all_samples_do_not_give_is_said(model):
-    plan = model.plan("shares", 0.01)
-    assert plan.n_rows == 1900
+    plan = model.plan_verification("shares", 0.01)
+    assert plan.n_samples == 1900
     assert "if all samples are verified" in str(plan)
     assert "verify about" not in str(plan)
 
@@ -184,11 +188,11 @@ def test_planned_samples_give_the_width(target):
         proba, y, noisy = samples(seed)
         rows = np.random.default_rng(seed).choice(len(y), 100, replace=False)
         now = fitted(proba, y, noisy, rows)
-        more = now.suggest_rows(max(now.plan(target, 0.03).n_rows, 1), target, random_state=seed)
+        more = now.suggest_samples(max(now.plan_verification(target, 0.03).n_samples, 1), target, random_state=seed)
         probability = np.ones(len(y))
         probability[more.position] = more.probability
         now = fitted(proba, y, noisy, np.append(rows, more.position), probability)
-        widths.append(now.plan(target, 0.03).table.half_width.max())
+        widths.append(now.plan_verification(target, 0.03).table.half_width.max())
     assert 0.024 < np.mean(widths) < 0.034
 
 
@@ -196,17 +200,17 @@ def test_planned_samples_give_the_width(target):
 @pytest.mark.parametrize(
     ("call", "match"),
     [
-        (lambda m: m.suggest_rows(0), "n"),
-        (lambda m: m.suggest_rows(1901), "1900"),
-        (lambda m: m.suggest_rows(2.5), "n"),
-        (lambda m: m.suggest_rows(5, "T"), "target"),
-        (lambda m: m.suggest_rows(5, random_state="seed"), "seed"),
-        (lambda m: m.plan("T"), "target"),
-        (lambda m: m.plan("shares", 0), "width"),
-        (lambda m: m.plan("shares", 0.5), "width"),
-        (lambda m: m.plan("shares", np.nan), "width"),
-        (lambda m: m.plan("shares", "narrow"), "width"),
-        (lambda m: m.plan("shares", 0.05, 1.0), "level"),
+        (lambda m: m.suggest_samples(0), "n"),
+        (lambda m: m.suggest_samples(1901), "1900"),
+        (lambda m: m.suggest_samples(2.5), "n"),
+        (lambda m: m.suggest_samples(5, "T"), "target"),
+        (lambda m: m.suggest_samples(5, random_state="seed"), "seed"),
+        (lambda m: m.plan_verification("T"), "target"),
+        (lambda m: m.plan_verification("shares", 0), "width"),
+        (lambda m: m.plan_verification("shares", 0.5), "width"),
+        (lambda m: m.plan_verification("shares", np.nan), "width"),
+        (lambda m: m.plan_verification("shares", "narrow"), "width"),
+        (lambda m: m.plan_verification("shares", 0.05, 1.0), "level"),
     ],
 )
 def test_bad_input(model, call, match):
@@ -219,9 +223,9 @@ def test_samples_that_were_drawn_class_by_class_are_refused():
     verified = np.where(np.arange(len(y)) < 100, y, -1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        stratified = LabelNoiseModel(meta_sampling="stratified").fit(proba, noisy, y_verified=verified)
+        stratified = LabelNoiseModel(verified_sampling="stratified").fit(proba, noisy, y_verified=verified)
     with pytest.raises(ValueError, match="stratified"):
-        stratified.suggest_rows(10)
+        stratified.suggest_samples(10)
 
 
 def test_without_any_verified_sample_rows_are_suggested_for_all_targets():
@@ -230,7 +234,7 @@ def test_without_any_verified_sample_rows_are_suggested_for_all_targets():
         warnings.simplefilter("ignore")
         alone = LabelNoiseModel(proba_of="noisy").fit(proba, noisy)
     for target in TARGETS:
-        rows = alone.suggest_rows(30, target, random_state=0)
+        rows = alone.suggest_samples(30, target, random_state=0)
         assert np.isfinite(rows.probability).all()
         assert len(rows) == 30
 
@@ -244,7 +248,7 @@ def test_samples_of_a_rare_class_are_found_with_known_probabilities():
     proba = cross_val_predict(LogisticRegression(), X, noisy, method="predict_proba")
     first = rng.choice(4000, 200, replace=False)
     model = fitted(proba, y, noisy, first)
-    found = model.suggest_rows(200, "class", of=1, random_state=0)
+    found = model.suggest_samples(200, "class", of=1, random_state=0)
     assert y[found.position].mean() > 5 * y.mean()
     drawn = np.full(4000, np.nan)
     drawn[found.position] = found.probability
@@ -256,4 +260,4 @@ def test_samples_of_a_rare_class_are_found_with_known_probabilities():
 @pytest.mark.parametrize("given", [{"target": "class"}, {"target": "shares", "of": 1}, {"target": "class", "of": 9}])
 def test_a_class_to_find_is_given(model, given):
     with pytest.raises(ValueError, match="of"):
-        model.suggest_rows(5, **given)
+        model.suggest_samples(5, **given)

@@ -25,8 +25,8 @@ def fit(blobs, tmp_path):
     """Fit in the folder "fit"."""
 
     def fit(cls=CrossEntropyClassifier, state=tmp_path / "fit", **params):
-        X, y, X_meta, y_meta, *_ = blobs
-        return small(cls, **params).fit(X, y, meta=(X_meta, y_meta), state=state)
+        X, y, X_clean, y_clean, *_ = blobs
+        return small(cls, **params).fit(X, y, meta=(X_clean, y_clean), state=state)
 
     return fit
 

@@ -23,14 +23,14 @@ def rates(module, optimizer):
 
 def theta_gradient(module, alpha, theta, noisy, meta):
     """d clean loss(W - alpha * d corrected loss / dW) / d theta."""
-    (x, y), (x_meta, y_meta) = noisy, meta
+    (x, y), (x_meta, y_clean) = noisy, meta
     weights = {name: p for name, p in module.named_parameters() if name in alpha}
     loss = corrected_loss(functional_call(module, (weights, scratch(module)), (x,)), y, theta)
     gradients = torch.autograd.grad(
         loss, list(weights.values()), create_graph=True, allow_unused=True, materialize_grads=True
     )
     ahead = {name: w - alpha[name] * g for (name, w), g in zip(weights.items(), gradients, strict=True)}
-    clean = F.cross_entropy(functional_call(module, (ahead, scratch(module)), (x_meta,)), y_meta)
+    clean = F.cross_entropy(functional_call(module, (ahead, scratch(module)), (x_meta,)), y_clean)
     return torch.autograd.grad(clean, theta)[0]
 
 
@@ -39,7 +39,7 @@ def scale(module, alpha, theta, noisy, meta):
 
     The tangent of the logits is their derivative along alpha * d clean loss / dW, with the clean loss at W_hat.
     """
-    (x, y), (x_meta, y_meta) = noisy, meta
+    (x, y), (x_meta, y_clean) = noisy, meta
     weights = {name: p.detach() for name, p in module.named_parameters() if name in alpha}
 
     def logits(weights, x):
@@ -47,7 +47,7 @@ def scale(module, alpha, theta, noisy, meta):
 
     by_noisy = torch.func.grad(lambda w: corrected_loss(logits(w, x), y, theta))(weights)
     ahead = {name: w - alpha[name] * by_noisy[name] for name, w in weights.items()}
-    by_clean, loss = torch.func.grad_and_value(lambda w: F.cross_entropy(logits(w, x_meta), y_meta))(ahead)
+    by_clean, loss = torch.func.grad_and_value(lambda w: F.cross_entropy(logits(w, x_meta), y_clean))(ahead)
     direction = tuple(alpha[name] * g for name, g in by_clean.items())
     _, tangent = torch.autograd.functional.jvp(
         lambda *w: logits(dict(zip(weights, w, strict=True)), x), tuple(weights.values()), direction

@@ -13,12 +13,12 @@ def weighted_loss(logits, y, weight_net):
 
 def weight_gradient(module, weight_net, alpha, noisy, meta):
     """d clean loss(W - alpha * d weighted loss / dW) / dV."""
-    (x, y), (x_meta, y_meta) = noisy, meta
+    (x, y), (x_meta, y_clean) = noisy, meta
     weights, buffers = dict(module.named_parameters()), {k: b.clone() for k, b in module.named_buffers()}
     loss = weighted_loss(functional_call(module, (weights, dict(buffers)), (x,)), y, weight_net)
     gradients = torch.autograd.grad(loss, list(weights.values()), create_graph=True)
     ahead = {name: w - alpha * g for (name, w), g in zip(weights.items(), gradients, strict=True)}
-    clean = F.cross_entropy(functional_call(module, (ahead, dict(buffers)), (x_meta,)), y_meta)
+    clean = F.cross_entropy(functional_call(module, (ahead, dict(buffers)), (x_meta,)), y_clean)
     return torch.autograd.grad(clean, list(weight_net.parameters()))
 
 

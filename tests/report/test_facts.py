@@ -23,7 +23,7 @@ def test_share_of_wrong_labels_is_the_sum_over_classes():
     T, (low, high) = clf.transition_matrix_, clf.bars
     rate = below = above = 0.0
     for i in range(7):
-        weight = clf.class_counts_[i] / sum(clf.class_counts_)
+        weight = clf.noisy_class_counts_[i] / sum(clf.noisy_class_counts_)
         rate += weight * (1 - T[i, i])
         below += (weight * (high[i, i] - T[i, i])) ** 2
         above += (weight * (T[i, i] - low[i, i])) ** 2
@@ -39,9 +39,9 @@ def test_its_interval_covers_the_share_of_wrong_labels():
     for seed in range(n_fits):
         proba, y, noisy = simulated(seed, T, n=660, spread=2.0)
         flat = proba**0.7 / (proba**0.7).sum(axis=1, keepdims=True)
-        found = em_transition_matrix(flat[60:], noisy[60:], proba_meta=flat[:60], y_meta=y[:60], full_output=True)
+        found = em_transition_matrix(flat[60:], noisy[60:], proba_clean=flat[:60], y_clean=y[:60], full_output=True)
         own, meta = found.calibration(flat[60:]), found.calibration(flat[:60])
-        bars = transition_uncertainty(own, noisy[60:], found.transition_matrix, proba_meta=meta).interval(0.9)
+        bars = transition_uncertainty(own, noisy[60:], found.transition_matrix, proba_clean=meta).interval(0.9)
         clf = SomeClassifier(NAMES[:3], T=found.transition_matrix, counts=found.counts.sum(axis=1), bars=bars)
         noise = make(clf).facts["noise"]
         covered += noise["low"] <= (y != noisy)[60:].mean() <= noise["high"]
@@ -81,7 +81,7 @@ def test_flips_are_the_ten_largest_entries_off_the_diagonal():
     assert [(f["probability"], f["true"], f["noisy"]) for f in facts["flips"]] == every[:10]
     for flip in facts["flips"]:
         i, j = NAMES.index(flip["true"]), NAMES.index(flip["noisy"])
-        assert flip["n_rows"] == clf.class_counts_[i] * T[i, j]
+        assert flip["n_rows"] == clf.noisy_class_counts_[i] * T[i, j]
         assert [flip["low"], flip["high"]] == [clf.bars[0][i, j], clf.bars[1][i, j]]
 
 
@@ -170,7 +170,7 @@ def test_listed_rows_are_the_label_issues():
         assert (row["given"], row["suggested"]) == (NAMES[given[n]], NAMES[int(np.argmax(joint[n]))])
         assert (row["given_probability"], row["suggested_probability"]) == (quality[n], certainty[n])
         assert row["sample"] == {"text": f"text of row {n}"}
-    few = make(clf, rows=rows, max_rows=5).facts["label_issues"]
+    few = make(clf, rows=rows, max_samples=5).facts["label_issues"]
     assert (few["listed"], few["n_issues"]) == (facts["listed"][:5], facts["n_issues"])
 
 

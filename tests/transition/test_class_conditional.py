@@ -151,9 +151,9 @@ def test_noise_in_both_tails_of_a_feature_is_found():
 
 # ---------------------------------------------------------------------------- invariances
 @st.composite
-def rows_to_permute(draw_from, max_rows=40):
+def rows_to_permute(draw_from, max_samples=40):
     """True and noisy labels, of which two rows of class 0 differ, features with ties, and two groups."""
-    n = draw_from(st.integers(1, max_rows))
+    n = draw_from(st.integers(1, max_samples))
     y, s, groups = (np.append(draw_from(labels(n, c)), last) for c, last in ((3, [0, 0]), (3, [0, 1]), (2, [0, 1])))
     X = draw_from(hnp.arrays(np.int64, (n + 2, 2), elements=st.integers(-8, 8)))
     return y, s, X / 4, groups

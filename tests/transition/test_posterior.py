@@ -77,7 +77,7 @@ def test_only_the_rows_that_rule_their_label_out_fall_back():
 
 
 # ---------------------------------------------------------------------------- from the noisy label's probabilities
-@given(probabilities(max_rows=8, classes=st.integers(2, 6)), floats(0, 0.4))
+@given(probabilities(max_samples=8, classes=st.integers(2, 6)), floats(0, 0.4))
 @settings(max_examples=30)
 def test_denoising_undoes_the_noise(proba, rate):
     """The nearer the rate is to 1/2, the more iterations it takes: 20,000 at 0.4."""

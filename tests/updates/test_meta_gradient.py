@@ -30,7 +30,7 @@ def fit(blobs, **params):
 @pytest.mark.parametrize("normalize", [False, True])
 @pytest.mark.parametrize("kind", ["mlp", "batch-norm"])
 def test_a_fit_on_whole_batches_is_algorithm_1(blobs, kind, normalize):
-    X, y, X_meta, y_meta, *_ = blobs
+    X, y, X_clean, y_clean, *_ = blobs
     torch.manual_seed(0)
     between = [nn.BatchNorm1d(8), nn.Tanh()] if kind == "batch-norm" else [nn.ReLU()]
     module = nn.Sequential(nn.Linear(4, 8), *between, nn.Linear(8, 3))
@@ -51,7 +51,7 @@ def test_a_fit_on_whole_batches_is_algorithm_1(blobs, kind, normalize):
     theirs, theta = copy.deepcopy(module), torch.log(torch.tensor(T_START)).requires_grad_()
     optimizer = torch.optim.SGD(theirs.parameters(), lr=0.3, momentum=0.9, weight_decay=0.01)
     schedule = torch.optim.lr_scheduler.StepLR(optimizer, 2, 0.1)
-    noisy, meta = ((torch.tensor(a), torch.tensor(b)) for a, b in ((X, y), (X_meta, y_meta)))
+    noisy, meta = ((torch.tensor(a), torch.tensor(b)) for a, b in ((X, y), (X_clean, y_clean)))
     for _ in range(5):
         theta = twin.iteration(theirs, optimizer, theta, 2.0 if normalize else 20.0, noisy, meta, normalize)
         schedule.step()
@@ -62,11 +62,11 @@ def test_a_fit_on_whole_batches_is_algorithm_1(blobs, kind, normalize):
 
 
 def test_a_fused_optimiser_moves_the_T_of_the_loss_too(blobs):
-    X, y, X_meta, y_meta, *_ = blobs
+    X, y, X_clean, y_clean, *_ = blobs
     found = []
     for fused in (False, True):
         torch.manual_seed(0)
-        clean, loss = CleanBatches(Rows(np.float32(X_meta), y_meta), 16), ForwardLoss(T_START)
+        clean, loss = CleanBatches(Rows(np.float32(X_clean), y_clean), 16), ForwardLoss(T_START)
         update = MetaGradient(clean, 10.0, optimizer=partial(torch.optim.SGD, fused=fused))
         net = NoisyLabelNet(nn.Linear(4, 3), criterion=loss, update=update, lr=0.3, max_epochs=2, verbose=0)
         found.append(net.fit(np.float32(X), y).criterion_.transition_matrix)
@@ -93,7 +93,7 @@ def test_the_network_is_trained_by_whatever_optimiser_there_is(blobs):
 @pytest.mark.parametrize("scaled", ["outputs", "inputs", "rate"])
 def test_the_normalised_step_does_not_depend_on_the_scale_of_network_inputs_and_rate(blobs, scaled):
     """The network computes the same function; a tiny rate keeps it there."""
-    X, y, X_meta, y_meta, *_ = blobs
+    X, y, X_clean, y_clean, *_ = blobs
     torch.manual_seed(0)
     module, factor = nn.Sequential(nn.Linear(4, 8, bias=False), nn.Tanh(), nn.Linear(8, 3, bias=False)), 1.0
     other = copy.deepcopy(module)
@@ -109,13 +109,13 @@ def test_the_normalised_step_does_not_depend_on_the_scale_of_network_inputs_and_
         m[2].requires_grad_(scaled != "inputs")
     given = {"transition_init": T_START, "optimizer": "sgd", "batch_size": 30, "transition_lr": 2.0}
     found = [
-        fit((factor_of * X, y, factor_of * X_meta, y_meta), module=m, lr=lr, **given).transition_matrix_
+        fit((factor_of * X, y, factor_of * X_clean, y_clean), module=m, lr=lr, **given).transition_matrix_
         for m, factor_of, lr in ((module, 1.0, 1e-9), (other, factor, 1e-9 * (20 if scaled == "rate" else 1)))
     ]
     np.testing.assert_allclose(found[1], found[0], atol=1e-5)
     assert np.abs(found[0] - T_START).max() > 0.01
     raw = [
-        fit((f * X, y, f * X_meta, y_meta), module=m, lr=lr, normalize=False, **given).transition_matrix_
+        fit((f * X, y, f * X_clean, y_clean), module=m, lr=lr, normalize=False, **given).transition_matrix_
         for m, f, lr in ((module, 1.0, 1e-3), (other, factor, 1e-3 * (20 if scaled == "rate" else 1)))
     ]
     assert np.abs(raw[1] - raw[0]).max() > 1e-5

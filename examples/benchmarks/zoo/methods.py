@@ -42,16 +42,17 @@ class Together:
 
     def fit(self, X, y, meta):
         """Train on all samples, after a choice of C by five folds of the clean samples."""
-        X, X_meta = _flat(X), _flat(meta[0])
-        y_meta = np.asarray(meta[1])
+        X, X_clean = _flat(X), _flat(meta[0])
+        y_clean = np.asarray(meta[1])
         self.scaler_ = StandardScaler(with_mean=not issparse(X)).fit(X)
-        X, X_meta = self.scaler_.transform(X), self.scaler_.transform(X_meta)
-        folds = np.random.default_rng(self.random_state).permutation(len(y_meta)) % 5
+        X, X_clean = self.scaler_.transform(X), self.scaler_.transform(X_clean)
+        folds = np.random.default_rng(self.random_state).permutation(len(y_clean)) % 5
         losses = {
-            C: sum(self._loss(C, X, y, X_meta, y_meta, folds == k) for k in range(5)) for C in 10.0 ** np.arange(-4, 2)
+            C: sum(self._loss(C, X, y, X_clean, y_clean, folds == k) for k in range(5))
+            for C in 10.0 ** np.arange(-4, 2)
         }
         self.C_ = min(losses, key=losses.get)
-        self.model_ = self._trained(self.C_, X, y, X_meta, y_meta)
+        self.model_ = self._trained(self.C_, X, y, X_clean, y_clean)
         return self
 
     def predict(self, X):
@@ -59,15 +60,15 @@ class Together:
         return self.model_.predict(self.scaler_.transform(_flat(X)))
 
     @staticmethod
-    def _trained(C, X, y, X_meta, y_meta):
-        both = vstack([X, X_meta], format="csr") if issparse(X) else np.concatenate([X, X_meta])
-        return LogisticRegression(C=C, max_iter=300).fit(both, np.concatenate([y, y_meta]))
+    def _trained(C, X, y, X_clean, y_clean):
+        both = vstack([X, X_clean], format="csr") if issparse(X) else np.concatenate([X, X_clean])
+        return LogisticRegression(C=C, max_iter=300).fit(both, np.concatenate([y, y_clean]))
 
-    def _loss(self, C, X, y, X_meta, y_meta, out):
-        model = self._trained(C, X, y, X_meta[~out], y_meta[~out])
-        known = np.isin(y_meta, model.classes_) & out
-        proba = model.predict_proba(X_meta[known])
-        return -np.log(proba[np.arange(len(proba)), np.searchsorted(model.classes_, y_meta[known])] + 1e-12).sum()
+    def _loss(self, C, X, y, X_clean, y_clean, out):
+        model = self._trained(C, X, y, X_clean[~out], y_clean[~out])
+        known = np.isin(y_clean, model.classes_) & out
+        proba = model.predict_proba(X_clean[known])
+        return -np.log(proba[np.arange(len(proba)), np.searchsorted(model.classes_, y_clean[known])] + 1e-12).sum()
 
 
 class Linear:
@@ -136,9 +137,9 @@ def _cleanlab(data, proba):
 
 def _verified_pairs(data, proba):
     """Count pairs of true and noisy labels; rows of T are uniform for classes without verified samples."""
-    known = np.bincount(data.y_meta, minlength=proba.shape[1]) > 0
+    known = np.bincount(data.y_clean, minlength=proba.shape[1]) > 0
     smoothing = 0 if known.all() else 1e-9
-    return count_transition_matrix(data.y_meta, data.y_meta_noisy, len(known), smoothing=smoothing)
+    return count_transition_matrix(data.y_clean, data.y_clean_noisy, len(known), smoothing=smoothing)
 
 
 MATRICES = {
@@ -189,9 +190,9 @@ def fitted(data, params, name):
 
 def _fit(clf, data, name):
     if name.startswith("clean rows only"):
-        return clf.fit(data.X_meta, data.y_meta)
-    noisy = {"y_meta_noisy": data.y_meta_noisy} if name.endswith("pairs") else {}
-    return clf.fit(data.X, data.y, meta=(data.X_meta, data.y_meta), **noisy)
+        return clf.fit(data.X_clean, data.y_clean)
+    noisy = {"y_clean_noisy": data.y_clean_noisy} if name.endswith("pairs") else {}
+    return clf.fit(data.X, data.y, meta=(data.X_clean, data.y_clean), **noisy)
 
 
 def _of_matrix(clf, data):

@@ -31,9 +31,9 @@ class Data(NamedTuple):
 
     X: np.ndarray
     y: np.ndarray
-    X_meta: np.ndarray
-    y_meta: np.ndarray
-    y_meta_noisy: np.ndarray
+    X_clean: np.ndarray
+    y_clean: np.ndarray
+    y_clean_noisy: np.ndarray
     X_test: np.ndarray
     y_test: np.ndarray
     transition_matrix: np.ndarray

@@ -8,7 +8,7 @@
     python examples/benchmarks/zoo/run.py --report               # only write the page
 
 Each result is a line of JSON; a second call adds missing results. Methods have their default parameters and the network
-of the problem; nothing is tuned. "pairs": the method also gets the noisy labels of the clean samples (`y_meta_noisy`).
+of the problem; nothing is tuned. "pairs": the method also gets the noisy labels of the clean samples (`y_clean_noisy`).
 `catalogue.py` lists the problems and assigns them to the two halves. `folder.py` describes the folder --data.
 """
 
