@@ -447,13 +447,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         return {name: value for name, value in vars(self).items() if is_net_name(name) and name not in named}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Get the parameters, including the skorch parameters that were set.
-
-        Parameters
-        ----------
-        deep : bool, default=True
-            Whether to include parameters of nested estimators.
-        """
+        # including the skorch parameters that were set
         return super().get_params(deep) | self._net_params
 
     def set_params(self, **params: Any) -> NoisyLabelClassifier:

@@ -239,10 +239,7 @@ class _Hasher(NumpyHasher):
 def describe_fit(
     estimator: BaseEstimator, noisy: Rows, clean: Rows, sources: SourceLabels | None = None
 ) -> dict[str, str]:
-    """Hash the class, parameters (except callbacks) and data of a fit, and versions that can affect its result.
-
-    Raises a ValueError for what cannot be pickled.
-    """
+    """Hash the class, parameters (except callbacks) and data of a fit, and versions that can affect its result."""
     left_out = ("verbose", "callbacks", "n_jobs")
     params = {k: as_python(v) for k, v in estimator.get_params(deep=False).items() if not k.startswith(left_out)}
     described = {"class": type(estimator)} | params

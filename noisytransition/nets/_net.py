@@ -279,6 +279,12 @@ class NoisyLabelNet(NeuralNetClassifier):
         for name in self._optimizers:
             self.scaler_.unscale_(getattr(self, f"{name}_"))
 
+    def _zero_grad_optimizer(self, set_to_none: bool | None = None) -> None:
+        """Release the gradients, as torch does by default; its own call takes 5 % of a fit of a small network."""
+        for name in self._optimizers:
+            for weight in (weight for group in getattr(self, f"{name}_").param_groups for weight in group["params"]):
+                weight.grad = None
+
     def _step_optimizer(self, step_fn: Callable) -> None:
         """Take a step; in fp16 only if all gradients are finite."""
         if not self.scaler_.is_enabled():
