@@ -37,7 +37,9 @@ __all__ = [
     "load",
     "make_transition_scorer",
     "make_verified_scorer",
+    "pair_noise",
     "sampling_limit",
+    "symmetric_noise",
     "transition_error",
 ]
 

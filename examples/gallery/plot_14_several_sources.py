@@ -53,7 +53,7 @@ print(f"test accuracy: {clf.score(X[test], y[test]):.3f}")
 # The summary has the fraction of correct labels of each annotator, with a 90 %
 # interval, and the most probable flip. The data are simulated, so the true fraction is
 # known.
-summary = clf.noise_model_.source_summary()
+summary = clf.source_summary()
 share = np.bincount(y[train]) / len(train)
 summary["true"] = {who: share @ T.diagonal() for who, T in people.items()}
 summary[["n_labels", "right", "lower", "upper", "true", "worst_flip", "flip"]].round(2)

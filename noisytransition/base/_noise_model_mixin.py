@@ -12,7 +12,9 @@ from ..data._read import Samples, validate_rows
 from ..labels._pandas import names_of_rows, warn_of_order
 from ..noise_model._drift import reasons_to_verify
 from ..noise_model._model import LabelNoiseModel
+from ..noise_model._suggest import Plan
 from ..report import NoiseReport, noise_report
+from ..transition._noise import RandomState
 
 
 class NoiseModelMixin:
@@ -66,6 +68,64 @@ class NoiseModelMixin:
             As in `LabelNoiseModel.transition_summary`, which also describes the result.
         """
         return self._model().transition_summary(level, least=least, top=top)
+
+    def transition_frame(self) -> Any:
+        """T as a data frame with the names of the classes, as `LabelNoiseModel.transition_frame`."""
+        return self._model().transition_frame()
+
+    def source_summary(self, level: float = 0.9) -> Any:
+        """Summarise the sources of labels.
+
+        Parameters
+        ----------
+        level
+            As in `LabelNoiseModel.source_summary`, which also describes the result.
+        """
+        return self._model().source_summary(level)
+
+    # ---- shares, and samples to verify
+    def class_shares(self, level: float = 0.9, *, by: ArrayLike | None = None) -> Any:
+        """Estimate class priors with intervals.
+
+        Parameters
+        ----------
+        level, by
+            As in `LabelNoiseModel.class_shares`, which also describes the result.
+        """
+        return self._model().class_shares(level, by=by)
+
+    def accuracy_interval(self, level: float = 0.9, *, of: str = "classifier", by: ArrayLike | None = None) -> Any:
+        """Estimate the accuracy of the out-of-fold predictions or of the noisy labels, with an interval.
+
+        Parameters
+        ----------
+        level, of, by
+            As in `LabelNoiseModel.accuracy_interval`, which also describes the result. The predictions are those that T
+            is estimated from, in `TransitionClassifierCV` of its first step.
+        """
+        return self._model().accuracy_interval(level, of=of, by=by)
+
+    def suggest_samples(
+        self, n: int, target: str = "shares", *, of: Any = None, random_state: RandomState = None
+    ) -> Any:
+        """Draw samples to verify next, with known probabilities.
+
+        Parameters
+        ----------
+        n, target, of, random_state
+            As in `LabelNoiseModel.suggest_samples`, which also describes the result.
+        """
+        return self._model().suggest_samples(n, target, of=of, random_state=random_state)
+
+    def plan_verification(self, target: str = "transition", width: float = 0.05, level: float = 0.9) -> Plan:
+        """Compute how many samples to verify for intervals of a given width.
+
+        Parameters
+        ----------
+        target, width, level
+            As in `LabelNoiseModel.plan_verification`, which also describes the result.
+        """
+        return self._model().plan_verification(target, width, level)
 
     def needs_verification(self, X: Samples, y_noisy: Any = None, *, groups: ArrayLike | None = None) -> dict[str, str]:
         """Tell whether a new batch differs from the samples of `fit`, so that some of it should be verified.

@@ -372,6 +372,16 @@ class LabelNoiseModel:
             lines.append("error bars assume the model of the noise: no verified sample has a noisy label")
         return "\n".join(lines)
 
+    def transition_frame(self) -> Any:
+        """T as a data frame.
+
+        Returns
+        -------
+        DataFrame of shape (c, d)
+            A row for each true class, a column for each noisy label.
+        """
+        return data_frame(self.transition_matrix_, self.classes_).set_axis(self.labels_, axis=1)
+
     def source_summary(self, level: float = 0.9) -> Any:
         """Summarise the sources of labels: number of labels, share of correct labels, most probable flip.
 
