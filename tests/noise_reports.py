@@ -36,7 +36,7 @@ class SomeClassifier:
     def uncertainty_(self):
         return getattr(self, "bars", None)
 
-    plan = LabelNoiseModel.plan
+    plan_verification = LabelNoiseModel.plan_verification
 
 
 def judged(T, n=200, seed=0):

@@ -35,7 +35,7 @@ DATA = {
 def rows_of(file):
     """Read the results of a file; of CIFAR-10N: the noisiest labels and 1,000 clean samples. Unify method names."""
     rows = [row for row in read_rows(ROOT / "examples" / file) if row.get("noise") in (None, "worse")]
-    rows = [row for row in rows if row.get("n_clean") in (None, 1000) and row.get("network") in (None, "linear")]
+    rows = [row for row in rows if row.get("n_meta") in (None, 1000) and row.get("network") in (None, "linear")]
     return [row | {"method": IGNORING if row["method"] == "cross-entropy" else row["method"]} for row in rows]
 
 

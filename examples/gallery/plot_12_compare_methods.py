@@ -30,7 +30,7 @@ def wine(seed):
         X[test],
         y[test],
         noise=pair_noise(3, 0.4),
-        n_clean=24,
+        n_meta=24,
         random_state=seed,
     )
 

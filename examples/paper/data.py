@@ -56,12 +56,12 @@ class Places(NamedTuple):
 
 
 @lru_cache(maxsize=1)
-def load(data, noise, rate, seed, scale, n_clean, held_out, places):
+def load(data, noise, rate, seed, scale, n_meta, held_out, places):
     """Load the samples of a cell; ``transition_matrix`` is T, for human labels the average T.
 
     With `held_out`, for the search of hyperparameters, the test samples are further clean samples, and T is None.
     """
-    drawn = 2 * n_clean if held_out else n_clean
+    drawn = 2 * n_meta if held_out else n_meta
     found = _images(data, noise, rate, seed, SCALES[scale].n_noisy, drawn, places.data_root)
     if noise in POWERS and scale != "features":
         raise ValueError(f"{noise} needs --scale features, not {scale!r}.")
@@ -69,7 +69,7 @@ def load(data, noise, rate, seed, scale, n_clean, held_out, places):
         found = with_features(found, data, places.features_dir)
         if noise in POWERS:
             found = redrawn(found, POWERS[noise], seed)
-    return _held_out(found, n_clean, seed) if held_out else found
+    return _held_out(found, n_meta, seed) if held_out else found
 
 
 def folder_of(root, name):
@@ -77,8 +77,8 @@ def folder_of(root, name):
     return root / name if (root / name).is_dir() else root
 
 
-def _images(data, noise, rate, seed, n_noisy, n_clean, data_root):
-    root, params = folder_of(data_root, data), {"n_noisy": n_noisy, "n_clean": n_clean, "random_state": seed}
+def _images(data, noise, rate, seed, n_noisy, n_meta, data_root):
+    root, params = folder_of(data_root, data), {"n_noisy": n_noisy, "n_meta": n_meta, "random_state": seed}
     if data == "clothing1m":
         return load_clothing1m(root, **params)._replace(transition_matrix=counted(*label_pairs(root), N_CLASSES[data]))
     people = FROM_PEOPLE.get(noise)
@@ -164,10 +164,10 @@ def redrawn(found, power, seed):
     return found._replace(y=drawn[0], y_clean_noisy=drawn[1], transition_matrix=T)
 
 
-def _held_out(found, n_clean, seed):
+def _held_out(found, n_meta, seed):
     """Split the clean samples into a half for training and a half that replaces the test samples."""
     halves = train_test_split(
-        np.arange(len(found.y_clean)), train_size=n_clean, stratify=found.y_clean, random_state=seed
+        np.arange(len(found.y_clean)), train_size=n_meta, stratify=found.y_clean, random_state=seed
     )
     (X, y), (X_test, y_test) = ((_take(found.X_clean, rows), found.y_clean[rows]) for rows in halves)
     unknown = {"transition_matrix": None, "y_true": None, "y_clean_noisy": None, "rows_clean": None}

@@ -15,7 +15,7 @@ from examples.paper.tables import METHODS, N_META, PAPER
 REFERENCES = {"identity": "identity", "sampling limit": "limit"}
 BASE = "fine-tuning"
 # columns with equal values in a section, and in a column of its tables
-SECTION, COLUMN = ("data", "scale", "network", "n_clean"), ("noise", "rate")
+SECTION, COLUMN = ("data", "scale", "network", "n_meta"), ("noise", "rate")
 
 
 def newest(rows):
@@ -57,11 +57,11 @@ def comparisons(rows):
 
 def section(names, rows):
     """Write title and tables for a data set, scale, network and number of clean samples."""
-    data, scale, network, n_clean = names
+    data, scale, network, n_meta = names
     tables = comparisons(rows)
     with_base = {name: table for name, table in tables.items() if table.values(BASE, "accuracy")}
     seeds = sorted({row["seed"] for row in rows})
-    clean = "all" if n_clean is None else f"{n_clean:,}"
+    clean = "all" if n_meta is None else f"{n_meta:,}"
     parts = [
         f"## {data}, {scale}: {network}, {clean} clean samples",
         f"Mean ± standard deviation over seeds ({', '.join(map(str, seeds))}).",
@@ -102,12 +102,12 @@ def page(rows):
 
 def write_tables(path, rows):
     """Write the tables of each section as .csv files."""
-    for (_, _, network, n_clean), own in grouped(newest(rows), SECTION).items():
+    for (_, _, network, n_meta), own in grouped(newest(rows), SECTION).items():
         tables = comparisons(own)
         for column in ("accuracy", "transition_error"):
-            name = f"{path.stem}_{network}_{n_clean}_{column}.csv".replace(" ", "_")
+            name = f"{path.stem}_{network}_{n_meta}_{column}.csv".replace(" ", "_")
             lines = overview(tables, column)
-            if n_clean == N_META.get(own[0]["data"]):
+            if n_meta == N_META.get(own[0]["data"]):
                 lines = with_the_paper(own[0]["table"], column, tables, lines)
             write_csv(path.with_name(name), tables, lines)
 

@@ -70,7 +70,7 @@ def is_gpu(device):
 
 def data_of(cell):
     """Return the arguments of `load`, besides `Places`, that determine the data of a cell."""
-    return cell.data, cell.noise, cell.rate, cell.seed, cell.scale, cell.n_clean, cell.held_out
+    return cell.data, cell.noise, cell.rate, cell.seed, cell.scale, cell.n_meta, cell.held_out
 
 
 def fitted(cell, data, places):
@@ -261,7 +261,7 @@ def main(arguments=None):
     add_options(parser)
     parser.add_argument("--precision", choices=("bf16", "fp16"), help="precision of the networks; default: float32")
     args = parser.parse_args(arguments)
-    todo = cells(args.table, args.scale, args.seeds, args.network, args.n_clean, args.methods)
+    todo = cells(args.table, args.scale, args.seeds, args.network, args.n_meta, args.methods)
     out = args.out or RESULTS / f"{args.table}_{args.scale}.jsonl"
     run_cells(with_options(todo, args.weights, args.precision), args, out)
 

@@ -131,7 +131,7 @@ class Scale(NamedTuple):
         flips; "cutout": also a hidden square).
     networks : tuple of str
         Networks for all data sets; ``()`` means the paper's network.
-    n_noisy, n_clean : int, optional
+    n_noisy, n_meta : int, optional
         Numbers of noisy and clean samples; at least five clean samples of each class, except in `smoke`. None: all
         noisy samples, and the paper's number of clean samples.
     seeds : int
@@ -141,7 +141,7 @@ class Scale(NamedTuple):
     training: dict[str, Any]
     networks: tuple[str, ...] = ()
     n_noisy: int | None = None
-    n_clean: int | None = None
+    n_meta: int | None = None
     seeds: int = 3
 
 
@@ -153,7 +153,7 @@ SCALES = {
     # linear head memorises the labels "worse" of CIFAR-10N (held-out clean samples, seed 101)
     "features": Scale(SGD | {"lr": 0.003, "batch_size": 512, "max_epochs": 20}, ("linear", "MLP")),
     # a few thousand images
-    "small": Scale(SGD | {"lr": 0.05, "max_epochs": 8, "augment": True}, ("small CNN",), n_noisy=4000, n_clean=500),
+    "small": Scale(SGD | {"lr": 0.05, "max_epochs": 8, "augment": True}, ("small CNN",), n_noisy=4000, n_meta=500),
     # a deep network without a GPU: a training takes about half an hour on one core
     "deep": Scale(
         SGD | {"max_epochs": 6, "linear_decay": True, "augment": True},
@@ -193,7 +193,7 @@ class Cell(NamedTuple):
     seed: int
     scale: str
     network: str
-    n_clean: int | None
+    n_meta: int | None
     settings: dict[str, Any]
     held_out: bool = False
 
@@ -235,19 +235,19 @@ def settings(table, scale, network, method, own=None):
 
 def number_of_clean_rows(scale, data):
     """Return the default number of clean samples at a scale."""
-    least = SCALES[scale].n_clean
+    least = SCALES[scale].n_meta
     if least is None:
         return N_META[data]
     return max(least, (1 if scale == "smoke" else 5) * N_CLASSES[data])
 
 
-def cells(table, scale, seeds=None, networks=None, n_clean=None, methods=METHODS):
+def cells(table, scale, seeds=None, networks=None, n_meta=None, methods=METHODS):
     """List the cells of a table by seed, noise, network and method."""
     data, noises = TABLES[table]
     networks = networks or SCALES[scale].networks or (FULL_NETWORKS[data],)
-    n_clean = number_of_clean_rows(scale, data) if n_clean is None else n_clean
+    n_meta = number_of_clean_rows(scale, data) if n_meta is None else n_meta
     return [
-        Cell(table, data, *noise, method, seed, scale, network, n_clean, settings(table, scale, network, method))
+        Cell(table, data, *noise, method, seed, scale, network, n_meta, settings(table, scale, network, method))
         for seed in (range(SCALES[scale].seeds) if seeds is None else dict.fromkeys(seeds))
         for noise in noises
         for network in dict.fromkeys(networks)

@@ -71,13 +71,13 @@ def around(own, ladder):
     return found
 
 
-def search_cells(table, scale, seeds, networks, n_clean, method, settings_of_method):
+def search_cells(table, scale, seeds, networks, n_meta, method, settings_of_method):
     """List the cells of some settings of a method; their test samples are held-out clean samples."""
     return [
         cell._replace(
-            settings=settings(table, scale, cell.network, method, own), n_clean=cell.n_clean or N_META, held_out=True
+            settings=settings(table, scale, cell.network, method, own), n_meta=cell.n_meta or N_META, held_out=True
         )
-        for cell in cells(table, scale, seeds, networks, n_clean, [method])
+        for cell in cells(table, scale, seeds, networks, n_meta, [method])
         for own in settings_of_method
     ]
 
@@ -96,7 +96,7 @@ def search(args, network, out, seeds):
     while moving:
         tried = {
             m: [
-                (own, matching(search_cells(table, scale, seeds, [network], args.n_clean, m, [own]), args.cell))
+                (own, matching(search_cells(table, scale, seeds, [network], args.n_meta, m, [own]), args.cell))
                 for own in around(at[m], ladders(table, scale)[m])
             ]
             for m in moving

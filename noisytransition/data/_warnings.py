@@ -21,8 +21,10 @@ _UNEQUAL = 4.0
 _BY_CHANCE = 2
 # share of samples that resemble others, beyond chance: a fifth in groups of ten
 _ALIKE = 0.1
-# neighbours among which near copies are sought, and samples that are searched
+# neighbours among which near copies are sought, and samples that are searched. Of k gaps of independent samples, one
+# exceeds the others together with the probability k 2^(1 - k), which is below 1 % for the least number
 _NEIGHBOURS = 20
+_LEAST_NEIGHBOURS = 12
 _MOST_COMPARED = 20_000
 # share of entries that are not 0 below which dense batches are slow: about 100 times the work
 _SPARSE = 0.01
@@ -97,7 +99,7 @@ def _near_copies(x: NDArray, smallest: int) -> float:
 
     n, n_columns = x.shape
     k = min(_NEIGHBOURS, smallest // 2, n // 4)
-    if n_columns < 2 or k < 3:
+    if n_columns < 2 or k < _LEAST_NEIGHBOURS:
         return 0.0
     some = np.random.default_rng(0).choice(n, min(n, _COMPARED_ROWS // 2), replace=False)
     distance, _ = NearestNeighbors(n_neighbors=k + 2).fit(x).kneighbors(x[some])

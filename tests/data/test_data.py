@@ -135,7 +135,7 @@ def test_labels_are_read_without_rows_as_with_them(form, weighted, blobs):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the class "dog"
         given = clean | {"sample_weight": weights}
-        classes, noisy, rows_of_clean, _ = read_rows(CrossEntropyClassifier(), X, y, **given, **beside)
+        classes, noisy, rows_of_clean, *_ = read_rows(CrossEntropyClassifier(), X, y, **given, **beside)
         separate = SeparateLabels(len(y_clean), y_clean, given.get("y_clean_noisy")) if beside else None
         found = labels_of_fit(len(X), y, given.get("y_verified"), separate, None, weights)
     np.testing.assert_array_equal(found.classes, classes)

@@ -16,7 +16,7 @@ T = pair_noise(3, 0.4)
 
 
 def split(**params):
-    return make_noisy_data(X, Y, X_TEST, Y_TEST, **{"noise": T, "n_clean": 30, "random_state": 0} | params)
+    return make_noisy_data(X, Y, X_TEST, Y_TEST, **{"noise": T, "n_meta": 30, "random_state": 0} | params)
 
 
 def test_meta_rows_are_training_rows_and_no_longer_noisy_rows():
@@ -32,8 +32,8 @@ def test_meta_rows_are_training_rows_and_no_longer_noisy_rows():
 
 def test_noise_is_that_of_flip_labels_for_every_size_of_the_meta_set():
     expected = flip_labels(Y, T, random_state=0)
-    for n_clean in (3, 30, 90):
-        data = split(n_clean=n_clean)
+    for n_meta in (3, 30, 90):
+        data = split(n_meta=n_meta)
         np.testing.assert_array_equal(data.y, expected[data.rows])
         np.testing.assert_array_equal(data.y_clean_noisy, expected[data.rows_clean])
         np.testing.assert_array_equal(data.transition_matrix, T)
@@ -41,9 +41,9 @@ def test_noise_is_that_of_flip_labels_for_every_size_of_the_meta_set():
 
 def test_the_meta_set_is_balanced_or_random():
     skewed = np.r_[np.zeros(250, int), np.ones(40, int), np.full(10, 2)]
-    balanced = make_noisy_data(X, skewed, X_TEST, Y_TEST, n_clean=20, random_state=1)
+    balanced = make_noisy_data(X, skewed, X_TEST, Y_TEST, n_meta=20, random_state=1)
     assert sorted(np.bincount(balanced.y_clean)) == [6, 7, 7]
-    random = make_noisy_data(X, skewed, X_TEST, Y_TEST, n_clean=100, balanced=False, random_state=1)
+    random = make_noisy_data(X, skewed, X_TEST, Y_TEST, n_meta=100, balanced=False, random_state=1)
     assert len(random.y_clean) == 100
     assert np.bincount(random.y_clean)[0] > 70
 
@@ -59,7 +59,7 @@ def test_labels_that_are_given_are_used_and_have_no_single_T():
 
 
 def test_rows_of_a_dataset_stay_in_it():
-    data = make_noisy_data(TensorDataset(torch.tensor(X)), Y, X_TEST, Y_TEST, n_clean=30, random_state=0)
+    data = make_noisy_data(TensorDataset(torch.tensor(X)), Y, X_TEST, Y_TEST, n_meta=30, random_state=0)
     assert [int(sample) for (sample,) in data.X] == data.rows.tolist()
     assert [int(sample) for (sample,) in data.X_clean] == data.rows_clean.tolist()
 
@@ -80,10 +80,10 @@ def test_a_frame_of_T_is_read_by_the_names_of_the_classes():
         ({"noise": 0.4}, "square matrix"),
         ({"noise": "asymmetric"}, "noise is not an array of numbers"),
         ({"noise": Y + 1}, "noise"),
-        ({"n_clean": 2}, "at least 3"),
-        ({"n_clean": 301}, "101 of 100"),
-        ({"n_clean": 301, "balanced": False}, "301 of 300"),
-        ({"n_clean": 300}, "no noisy sample"),
+        ({"n_meta": 2}, "at least 3"),
+        ({"n_meta": 301}, "101 of 100"),
+        ({"n_meta": 301, "balanced": False}, "301 of 300"),
+        ({"n_meta": 300}, "no noisy sample"),
         ({"n_noisy": 271}, "271 of 270"),
         ({"classes": ["a", "b"]}, "y"),
     ],
@@ -97,12 +97,12 @@ def test_rows_and_classes_that_do_not_fit():
     with pytest.raises(ValueError, match="y_test has 29 labels for 30 samples"):
         make_noisy_data(X, Y, X_TEST, Y_TEST[1:])
     with pytest.raises(ValueError, match="10 of 1 samples"):
-        make_noisy_data(X, np.r_[np.arange(299) % 2, 2], X_TEST, Y_TEST, n_clean=30)
+        make_noisy_data(X, np.r_[np.arange(299) % 2, 2], X_TEST, Y_TEST, n_meta=30)
 
 
 def test_sparse_rows_stay_sparse():
     X, y = sparse.random_array((60, 5), density=0.5, format="coo", random_state=0), np.arange(60) % 3
-    data = make_noisy_data(X, y, X, y, n_clean=6, random_state=0)
+    data = make_noisy_data(X, y, X, y, n_meta=6, random_state=0)
     assert all(sparse.issparse(rows) for rows in (data.X, data.X_clean, data.X_test))
     np.testing.assert_array_equal(data.X.toarray(), X.toarray()[data.rows])
     with pytest.raises(ValueError, match="59"):

@@ -41,8 +41,8 @@ def _untuned(monkeypatch, tmp_path):
 def test_tables(data_root, out, name, noise, methods, monkeypatch):
     if name in ("tiny-imagenet", "clothing1m"):  # few rows, since reading takes long
         monkeypatch.setitem(tables.SCALES, "smoke", tables.SCALES["smoke"]._replace(n_noisy=40))
-    n_clean = ("--n-meta", "14") if name == "clothing1m" else ()
-    rows = table(name, data_root, out, "--methods", *methods, *n_clean, noise=noise)
+    n_meta = ("--n-meta", "14") if name == "clothing1m" else ()
+    rows = table(name, data_root, out, "--methods", *methods, *n_meta, noise=noise)
     assert set(rows) == set(methods)
     for method, row in rows.items():
         assert 0 <= row["accuracy"] <= 1

@@ -159,7 +159,7 @@ def test_it_agrees_with_the_slow_twin(c, n, m, pairs):
     else:
         model = quiet_fit(proba[new], noisy[new], proba_clean=proba[~new], y_clean=y[~new], prior=None)
     data = proba[new], noisy[new], proba[~new], y[~new], counts
-    # clean samples have the weight n / n_clean, its root, or 1 (chosen by their leave-one-out scores)
+    # clean samples have the weight n / n_meta, its root, or 1 (chosen by their leave-one-out scores)
     twins = [slow_noise_model(*data, weight**power) for power in ((0, 0.5, 1) if weight > 1 else (0,))]
     T, calibrate = min(twins, key=lambda twin: np.abs(model.transition_matrix_ - twin[0]).max())
     np.testing.assert_allclose(model.transition_matrix_, T, atol=1e-3)
@@ -216,12 +216,12 @@ def test_the_posterior_is_bayes_rule():
         np.testing.assert_allclose(row, np.array(joint) / sum(joint), atol=1e-12)
 
 
-@pytest.mark.parametrize("calibrate", [True, False])
+@pytest.mark.parametrize("calibrated", [True, False])
 @pytest.mark.parametrize("with_verified", [True, False])
-def test_quality_issues_and_new_labels_follow_from_the_posterior(calibrate, with_verified):
+def test_quality_issues_and_new_labels_follow_from_the_posterior(calibrated, with_verified):
     proba, noisy, verified, _ = problem()
     known = verified if with_verified else np.full(240, -1)
-    model, given = fitted(), {"proba": proba, "y_noisy": NAMES[noisy], "calibrate": calibrate}
+    model, given = fitted(), {"proba": proba, "y_noisy": NAMES[noisy], "calibrated": calibrated}
     model = LabelNoiseModel.from_transition_matrix(model.transition_matrix_, NAMES)
     model.calibration_ = fitted().calibration_
     given["y_verified"] = gaps(NAMES[known], known)
