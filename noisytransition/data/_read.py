@@ -104,8 +104,8 @@ def _with_labels(rows: Rows, beside: Rows | None, labels: Labels, *, by_label: b
     labels = replace(labels, unlabelled=None)
     in_X, of_clean = labels.positions
     noisy = rows if len(in_X) == len(rows) else rows.take(in_X)
-    groups = labels.groups_of or (None, None)
-    weights = labels.weights_of or (None, None)
+    groups = labels.of_both(labels.groups) or (None, None)
+    weights = labels.of_both(labels.weights) or (None, None)
     noisy = noisy.with_columns(label=labels.noisy, sample_weight=weights[0], group=groups[0], design_weight=weights[0])
     clean = rows.take(of_clean) if beside is None else beside
     weight: Any = None if labels.weights is None else 1.0  # the mean weight of the noisy samples

@@ -25,7 +25,8 @@ _ALIKE = 0.1
 # exceeds the others together with the probability k 2^(1 - k), which is below 1 % for the least number
 _NEIGHBOURS = 20
 _LEAST_NEIGHBOURS = 12
-_MOST_COMPARED = 20_000
+_MOST_COMPARED = 10_000
+_COMPARED_COLUMNS = 50
 # share of entries that are not 0 below which dense batches are slow: about 100 times the work
 _SPARSE = 0.01
 
@@ -63,25 +64,24 @@ def warn_of_groups(X: Any, y: NDArray[np.intp], stacklevel: int) -> None:
     positions of the classes, -1 if missing.
     """
     n = min(len(y), _MOST_COMPARED)
-    some = X.take(np.arange(n)).X if isinstance(X, Rows) else X
-    x = some.iloc[:n].to_numpy() if hasattr(some, "iloc") else some
-    if not isinstance(x, np.ndarray) or x.dtype.kind not in "biuf" or n < 3 or x[0].size < 2:
+    x = _numbers(X, np.arange(min(n, _COMPARED_ROWS)))
+    if x is None:
         return
-    x = x[:n].reshape(n, -1).astype(np.float64)
-    x = np.nan_to_num((x - x.mean(axis=0)) / np.maximum(x.std(axis=0), 1e-12))
     n_of_class = np.bincount(y[:n][y[:n] >= 0])
     smallest = int(n_of_class[n_of_class > 0].min(initial=n))
     n_values = np.array([len(np.unique(column)) for column in x.T])
     different = len(np.unique(x, axis=0))
     # copies are no chance if a column is continuous: it tells all different samples apart
-    if different < (1 - _ALIKE) * n and n_values.max() == different:
-        text = f"{1 - different / n:.0%} of the samples are copies of others"
-    elif (near := _near_copies(x[:, n_values > n / 2], smallest)) > _ALIKE:
+    if different < (1 - _ALIKE) * len(x) and n_values.max() == different:
+        text = f"{1 - different / len(x):.0%} of the samples are copies of others"
+    elif (near := _near_copies(X, n, np.flatnonzero(n_values > len(x) / 2), smallest)) > _ALIKE:
         text = f"{near:.0%} of the samples are nearly copies of others"
-    elif (beside := _beside(x[:_COMPARED_ROWS])) > _ALIKE + 2 / max(smallest - 1, 1):  # by chance, if sorted by class
-        text = f"For {beside:.0%} of the samples, the most similar one is that before or after it"
     else:
-        return
+        _, nearest = _nearest(x, 1)
+        beside = float((np.abs(nearest[:, 0] - np.arange(len(x))) == 1).mean())
+        if beside <= _ALIKE + 2 / max(smallest - 1, 1):  # by chance, if sorted by class
+            return
+        text = f"For {beside:.0%} of the samples, the most similar one is that before or after it"
     warnings.warn(
         f"{text}. If these are not independent, such as images of a patient, pass groups=, so that no group is in two "
         "folds.",
@@ -89,30 +89,45 @@ def warn_of_groups(X: Any, y: NDArray[np.intp], stacklevel: int) -> None:
     )
 
 
-def _near_copies(x: NDArray, smallest: int) -> float:
+def _numbers(X: Any, rows: NDArray[np.intp], columns: Any = slice(None)) -> NDArray | None:
+    """Some columns of some samples; None unless these are at least three samples of several numbers."""
+    if isinstance(X, Rows):
+        some = X.take(rows).X
+    elif hasattr(X, "iloc"):
+        some = X.iloc[rows].to_numpy()
+    else:
+        some = X[rows] if isinstance(X, np.ndarray) else None
+    if not isinstance(some, np.ndarray) or some.dtype.kind not in "biuf" or len(some) < 3 or some[0].size < 2:
+        return None
+    return some.reshape(len(rows), -1)[:, columns].astype(np.float32)
+
+
+def _nearest(x: NDArray, k: int, some: Any = slice(None)) -> tuple[NDArray, NDArray]:
+    """Distances and positions of the k nearest neighbours of some samples, with columns of unit variance."""
+    from sklearn.neighbors import NearestNeighbors
+
+    x = np.nan_to_num((x - x.mean(axis=0)) / np.maximum(x.std(axis=0), 1e-12))
+    distance, position = NearestNeighbors(n_neighbors=k + 1).fit(x).kneighbors(x[some])
+    return distance[:, 1:], position[:, 1:]  # without the sample itself
+
+
+def _near_copies(X: Any, n: int, continuous: NDArray[np.intp], smallest: int) -> float:
     """Share of samples with one gap among the distances of their neighbours that exceeds all others together.
 
     Of independent samples, k times the logarithm of the (k + 1)-th and k-th distance's ratio is exponential for all k
-    (where the density is constant), so one of many hardly exceeds the others. Columns of x must be continuous.
+    (where the density is constant), so one of many hardly exceeds the others. The n first samples are compared in some
+    of the `continuous` columns.
     """
-    from sklearn.neighbors import NearestNeighbors
-
-    n, n_columns = x.shape
     k = min(_NEIGHBOURS, smallest // 2, n // 4)
-    if n_columns < 2 or k < _LEAST_NEIGHBOURS:
+    if len(continuous) < 2 or k < _LEAST_NEIGHBOURS:
         return 0.0
+    columns = continuous[:: len(continuous) // _COMPARED_COLUMNS + 1]
+    parts = np.array_split(np.arange(n), n // _COMPARED_ROWS + 1)
+    x = np.concatenate([_numbers(X, rows, columns) for rows in parts])
     some = np.random.default_rng(0).choice(n, min(n, _COMPARED_ROWS // 2), replace=False)
-    distance, _ = NearestNeighbors(n_neighbors=k + 2).fit(x).kneighbors(x[some])
-    gaps = np.arange(1, k + 1) * np.diff(np.log(np.maximum(distance[:, 1:], 1e-12)), axis=1)
+    distance, _ = _nearest(x, k + 1, some)
+    gaps = np.arange(1, k + 1) * np.diff(np.log(np.maximum(distance, 1e-12)), axis=1)
     return float((gaps.max(axis=1) > gaps.sum(axis=1) / 2).mean())
-
-
-def _beside(x: NDArray) -> float:
-    """Share of samples whose most similar sample is the one before or after."""
-    from sklearn.neighbors import NearestNeighbors
-
-    nearest = NearestNeighbors(n_neighbors=1).fit(x).kneighbors(return_distance=False)[:, 0]
-    return float((np.abs(nearest - np.arange(len(x))) == 1).mean())
 
 
 def warn_if_sparse(rows: Rows, stacklevel: int) -> None:

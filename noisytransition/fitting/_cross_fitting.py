@@ -142,6 +142,7 @@ def _held_out(run: Run, noisy: list[NDArray], clean: list[NDArray], epochs: list
         candidates.append(Candidate(n, proba, _in_order(of_clean, clean)))
     kept_noisy = _in_order(noisy, noisy)
     kept_clean = _in_order(clean, clean)
+    rows = np.append(kept_noisy, len(run.noisy) + np.arange(len(run.unlabelled)))
     noisy_of_clean = run.clean.columns.get("noisy_label", np.full(run.n_clean, -1))
     is_pair = noisy_of_clean >= 0
     return HeldOut(
@@ -156,15 +157,9 @@ def _held_out(run: Run, noisy: list[NDArray], clean: list[NDArray], epochs: list
         rows_of_clean=np.full(len(kept_clean), -1) if run.clean.index is None else run.clean.index[kept_clean],
         sources=run.sources,
         drawn=run.clean.take(kept_clean).columns.get("drawn"),
-        groups=_of_held_out(run, "group", kept_noisy, kept_clean),
-        weights=_of_held_out(run, "design_weight", kept_noisy, kept_clean),
+        groups=of_samples(of_both(run, "group", run.unlabelled), rows, kept_clean),
+        weights=of_samples(of_both(run, "design_weight", run.unlabelled), rows, kept_clean),
     )
-
-
-def _of_held_out(run: Run, name: str, noisy: NDArray, clean: NDArray) -> tuple[NDArray, NDArray] | None:
-    """A column of some noisy samples and all unlabelled ones, and of some clean samples; None without it."""
-    found = of_samples(of_both(run, name), noisy, clean)
-    return None if found is None else (np.append(found[0], run.unlabelled.columns[name]), found[1])
 
 
 def _draw_folds(run: Run, cv: int | None) -> tuple[list[NDArray[np.intp]], list[NDArray[np.intp]]]:
@@ -174,9 +169,11 @@ def _draw_folds(run: Run, cv: int | None) -> tuple[list[NDArray[np.intp]], list[
     return [np.flatnonzero(noisy == k) for k in folds], [np.flatnonzero(clean == k) for k in folds]
 
 
-def of_both(run: Run, name: str) -> tuple[NDArray, NDArray] | None:
-    """A column of the noisy and of the clean samples; None without it."""
-    return (run.noisy.columns[name], run.clean.columns[name]) if name in run.noisy.columns else None
+def of_both(run: Run, name: str, *unlabelled: Rows) -> tuple[NDArray, NDArray] | None:
+    """A column of the noisy samples, then of unlabelled ones, and of the clean samples; None without it."""
+    if name not in run.noisy.columns:
+        return None
+    return np.concatenate([rows.columns[name] for rows in (run.noisy, *unlabelled)]), run.clean.columns[name]
 
 
 def fold_of_samples(

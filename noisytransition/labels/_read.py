@@ -62,15 +62,9 @@ class Labels:
         clean = np.flatnonzero(self.is_clean)
         self.positions = np.flatnonzero(self.is_noisy), np.where(clean < self.n_X, clean, -1)
 
-    @property
-    def groups_of(self) -> tuple[NDArray[np.intp], NDArray[np.intp]] | None:
-        """Groups of the noisy and of the clean samples."""
-        return None if self.groups is None else (self.groups[self.is_noisy], self.groups[self.is_clean])
-
-    @property
-    def weights_of(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-        """Weights of the noisy and of the clean samples."""
-        return None if self.weights is None else (self.weights[self.is_noisy], self.weights[self.is_clean])
+    def of_both(self, values: NDArray | None) -> tuple[NDArray, NDArray] | None:
+        """Values of the noisy and of the clean samples, such as `groups` and `weights`."""
+        return None if values is None else (values[self.is_noisy], values[self.is_clean])
 
     def names(self, codes: NDArray[np.intp]) -> set[Any]:
         """Distinct labels with these codes."""

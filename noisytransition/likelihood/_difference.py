@@ -6,8 +6,9 @@ from scipy import special
 
 from ..labels._groups import design_effect
 
-# eigenvalues of a covariance matrix below this share of the largest are rounding errors
+# eigenvalues of a covariance matrix below this share of the largest, or of 1, are rounding errors
 _NOTHING = 1e-6
+_ROUNDING = 1e-12
 
 
 def mean_difference(
@@ -26,11 +27,11 @@ def mean_difference(
     degrees = len(values) + len(others) - 2
     covariance = (residuals.T @ residuals + apart.T @ apart) / max(degrees, 1)
     of_mean = (of_values**2).mean() / len(values) * design_effect(of_values * residuals, groups)
-    sizes, directions = np.linalg.eigh(covariance * (of_mean + 1 / len(others)))
-    kept = sizes > _NOTHING * sizes.max()
+    sizes, directions = np.linalg.eigh(covariance)
+    kept = sizes > max(_NOTHING * sizes.max(), _ROUNDING)
     k = int(kept.sum())
     left = degrees - k + 1
     if not k or left < 1:
         return difference, 1.0
-    statistic = ((difference @ directions[:, kept]) ** 2 / sizes[kept]).sum()
+    statistic = ((difference @ directions[:, kept]) ** 2 / sizes[kept]).sum() / (of_mean + 1 / len(others))
     return difference, float(special.fdtrc(k, left, statistic * left / (k * degrees)))

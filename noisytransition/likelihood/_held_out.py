@@ -268,8 +268,8 @@ def held_out_of(candidate: Candidate, labels: Labels) -> HeldOut:
         rows_of_clean=rows_of_clean,
         sources=labels.by_source,
         drawn=labels.drawn,
-        groups=labels.groups_of,
-        weights=labels.weights_of,
+        groups=labels.of_both(labels.groups),
+        weights=labels.of_both(labels.weights),
     )
 
 

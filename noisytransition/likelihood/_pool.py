@@ -29,10 +29,6 @@ class Views(NamedTuple):
     label: NDArray | None = None
     clean: NDArray | None = None
 
-    def first(self, n: int) -> "Views":
-        """Views of the first n samples."""
-        return Views._make(None if of is None else of[:n] for of in self)
-
     def logs(self) -> dict[str, NDArray[np.float64]]:
         """Logarithms by view."""
         return {name: finite_log(of) for name, of in self._asdict().items() if of is not None}

@@ -25,7 +25,7 @@ from ..likelihood._class_offset import shift_class_prior, weights_of_clean_rows
 from ..likelihood._diagnostics import warn_of_reasons, worse_than_labels
 from ..likelihood._fit import LARGEST_WEIGHT, NoiseFit
 from ..likelihood._held_out import HeldOut, select_epochs
-from ..likelihood._pool import pool_weights, pooled, shares_of_views
+from ..likelihood._pool import Views, pool_weights, pooled, shares_of_views
 from ..likelihood._shrinkage import Prior, check_prior
 from ..losses import GoldCorrectionLoss, PosteriorLoss
 from ..nets import Rows
@@ -177,7 +177,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         held_out, of_alone = cross_fit(run, loss, cv=self.cv, n_jobs=self.n_jobs, alone=alone)
         fit = self._fit_noise_model(run, held_out, start)
         model = self.noise_model_
-        held_out = held_out.labelled()
+        held_out = fit.held_out  # without unlabelled samples
         counts = np.maximum(model.transition_counts_ - held_out.scaled_pairs, 0)  # without the verified samples
         T = normalise_rows(counts + _SMALLEST_COUNT * model.transition_matrix_)
         chosen = select_epochs(held_out, model.best_candidate_, T)
@@ -200,7 +200,8 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     def _posterior(self, run: Run, fit: NoiseFit, of_alone: NDArray | None, clean: Rows) -> NDArray[np.float64]:
         """P(true | x, label) of the noisy samples, from features, label and a network of the clean samples."""
         of_noisy, of_clean = self.noise_model_._views(fit, self.transition_matrix_)
-        of_noisy = of_noisy.first(len(run.noisy))  # without unlabelled samples
+        n = len(run.noisy)  # without unlabelled samples
+        of_noisy = Views(*(of[:n] for of in of_noisy if of is not None))
         proba = None if of_alone is None else predict_from_clean(run, "clean", clean, run.noisy)
         if of_alone is not None and proba is not None:
             of_noisy = of_noisy._replace(clean=shift_class_prior(proba, -fit.offset))

@@ -214,18 +214,20 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         check_prior(self.prior, len(labels.classes), "prior")
         if labels.weights is not None and _weight_name(self.estimator) is None:
             raise ValueError(f"{type(self.estimator).__name__} does not accept sample_weight. Call fit without it.")
-        check_folds(self.cv, len(labels.noisy), len(labels.clean), labels.groups_of)
+        check_folds(self.cv, len(labels.noisy), len(labels.clean), labels.of_both(labels.groups))
         order = np.concatenate([np.flatnonzero(labels.is_noisy), np.flatnonzero(labels.is_clean)])
         weight = np.ones(len(order))
-        if labels.weights_of is not None:
-            weight[: len(labels.noisy)], _ = labels.weights_of
+        if labels.weights is not None:
+            weight[: len(labels.noisy)] = labels.weights[labels.is_noisy]
         return _Rows(_safe_indexing(*indexable(_stacked(X, X_clean)), order), labels, weight)
 
     def _train(self, rows: _Rows) -> None:
         """Run the steps of `fit`, and set the fitted attributes."""
         labels = rows.labels
         seed = check_random_state(self.random_state).randint(2**31 - 1)
-        folds = np.concatenate(fold_of_samples(labels.noisy, labels.clean, labels.groups_of, self.cv, seed))
+        folds = np.concatenate(
+            fold_of_samples(labels.noisy, labels.clean, labels.of_both(labels.groups), self.cv, seed)
+        )
         given = np.concatenate([labels.noisy, labels.noisy_of_clean]), rows.weight
         predicted = self._predicted(rows, folds, [given] * self.cv)
         if not len(labels.clean):  # no calibration to the true label

@@ -141,8 +141,8 @@ def test_labels_are_read_without_rows_as_with_them(form, weighted, blobs):
     np.testing.assert_array_equal(found.classes, classes)
     expected = [
         (noisy, "label", found.noisy),
-        (noisy, "sample_weight", None if found.weights is None else found.weights_of[0]),
-        (rows_of_clean, "design_weight", None if found.weights is None else found.weights_of[1]),
+        (noisy, "sample_weight", None if found.weights is None else found.of_both(found.weights)[0]),
+        (rows_of_clean, "design_weight", None if found.weights is None else found.of_both(found.weights)[1]),
         (rows_of_clean, "label", found.clean),
         (rows_of_clean, "noisy_label", found.noisy_of_clean),
     ]

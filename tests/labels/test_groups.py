@@ -49,7 +49,7 @@ def test_a_column_of_the_table_is_the_argument_and_no_source():
     by_argument = labels_of_fit(4, y, verified, None, None, None, of)
     assert by_column.by_source is None
     np.testing.assert_array_equal(by_column.groups, by_argument.groups)
-    of_noisy, of_clean = by_column.groups_of
+    of_noisy, of_clean = by_column.of_both(by_column.groups)
     assert of_noisy.tolist() == [1, 0]
     assert of_clean.tolist() == [0, 1]
     with pytest.raises(ValueError, match="given twice"):

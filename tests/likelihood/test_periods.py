@@ -164,3 +164,9 @@ def test_the_test_of_means_has_its_level():
         weights = rng.choice([0.5, 2.0], size=120)
         pvalues.append(mean_difference(values, rng.normal(scale=2**0.5, size=(500, 3)), weights, groups)[1])
     assert np.mean(np.array(pvalues) < 0.05) < 0.1
+
+
+def test_sources_that_label_all_samples_tell_nothing():
+    y, noisy, proba, _, _ = worse_labels(0, n=600)
+    table = pd.DataFrame({"a": noisy, "b": 1 - noisy, "c": y, "verified": np.where(np.arange(600) % 5 == 0, y, -1)})
+    assert "from_other_sources" not in LabelNoiseModel().fit(proba, table).diagnostics_

@@ -98,7 +98,9 @@ def test_a_clone_has_seen_no_sample_of_a_group_that_it_predicts():
     with pytest.raises(ValueError, match="NaN"):
         clf.fit(predicted, noisy, y_verified=verified)
     rows = clf._read(predicted, noisy, verified, (None, None, None), None, None, patient)
-    folds = np.concatenate(fold_of_samples(rows.labels.noisy, rows.labels.clean, rows.labels.groups_of, 3, 0))
+    folds = np.concatenate(
+        fold_of_samples(rows.labels.noisy, rows.labels.clean, rows.labels.of_both(rows.labels.groups), 3, 0)
+    )
     given = np.concatenate([rows.labels.noisy, rows.labels.noisy_of_clean]), rows.weight
     assert np.isfinite(clf._predicted(rows, folds, [given] * 3).candidates[0].proba).all()
 

@@ -638,7 +638,7 @@ def test_bad_samples_are_refused(given, word):
 def test_labels_in_another_order_than_the_probabilities_are_warned_of():
     proba, noisy = pd.DataFrame(PROBA), pd.Series(NOISY)
     model = fitted()
-    for of in (model.posterior, model.find_label_issues, partial(quiet_fit, y_verified=VERIFIED)):
+    for of in (model.label_posterior, model.find_label_issues, partial(quiet_fit, y_verified=VERIFIED)):
         with pytest.warns(UserWarning, match="differ in their order"):
             of(proba, noisy[::-1])
 
