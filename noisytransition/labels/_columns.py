@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ._arrays import as_array
 from ._encode import encode, kind_of, of_one_type, sorted_classes
-from ._pandas import like_series, periods_in_order
+from ._pandas import like_series, names_of_times, periods_in_order
 
 # Columns of a data frame of labels: true labels of verified samples, probabilities of their draw, groups of samples
 VERIFIED, PROBABILITY, GROUP = "verified", "verified_probability", "group"
@@ -273,7 +273,7 @@ def _wide_form(y: Any, names: list[Any], name: str) -> SourceLabels:
             warnings.warn(f"{name} has the labels -1, 0 and 1; -1 is treated as missing. {advice}.", stacklevel=5)
         labels = labels[1:]
         codes = np.maximum(codes - 1, -1)
-    return SourceLabels(_listed(names), labels, codes.astype(np.int32))
+    return SourceLabels(names_of_times(_listed(names)), labels, codes.astype(np.int32))
 
 
 def _long_form(y: Any, sources: Any, name: str) -> SourceLabels | None:
@@ -293,4 +293,6 @@ def _long_form(y: Any, sources: Any, name: str) -> SourceLabels | None:
     of_all, codes = encoded({name: labels})
     of_source = named.codes(names, "sources")
     by_source = np.where(of_source[:, None] == np.arange(len(names)), codes[name][:, None], -1).astype(np.int32)
-    return SourceLabels(names, of_all, by_source, periods is not None) if len(names) > 1 else None
+    if len(names) < 2:
+        return None
+    return SourceLabels(names_of_times(names), of_all, by_source, periods is not None)

@@ -50,6 +50,16 @@ def periods_in_order(column: Any) -> NDArray | None:
     return np.unique(column[column == column]) if is_time else None  # without missing values
 
 
+def names_of_times(names: NDArray) -> NDArray:
+    """Names; dates and periods as text, which can be saved and compared."""
+    first = names[0] if len(names) else None
+    if hasattr(first, "to_datetime64"):
+        names = names.astype("datetime64[us]")
+    if names.dtype.kind == "M":
+        return np.datetime_as_string(names, unit="auto")
+    return names.astype(str) if hasattr(first, "freq") else names
+
+
 def warn_of_order(*data: Any) -> None:
     """Warn if the pandas indices of X, labels or weights differ in their order: samples are matched by position."""
     first, *others = [of.index for of in data if hasattr(of, "iloc")] or [None]

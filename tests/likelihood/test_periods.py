@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy import optimize, special
 from training import refused
 
-from noisytransition import LabelNoiseModel
+from noisytransition import EMTransitionClassifier, LabelNoiseModel, load
 from noisytransition.likelihood._difference import mean_difference
 from noisytransition.likelihood._periods import _STEPS, shares_along_time
 
@@ -170,3 +170,19 @@ def test_sources_that_label_all_samples_tell_nothing():
     y, noisy, proba, _, _ = worse_labels(0, n=600)
     table = pd.DataFrame({"a": noisy, "b": 1 - noisy, "c": y, "verified": np.where(np.arange(600) % 5 == 0, y, -1)})
     assert "from_other_sources" not in LabelNoiseModel().fit(proba, table).diagnostics_
+
+
+@pytest.mark.parametrize("form", ["period", "date"])
+def test_periods_are_saved_and_read_as_columns(form, tmp_path):
+    y, noisy, _, month, dates = worse_labels(0, n=600)
+    sources = dates if form == "period" else dates.dt.to_timestamp()
+    X = np.column_stack([y, month]).astype(np.float32)
+    clf = EMTransitionClassifier("linear", max_epochs=1, random_state=0)
+    clf.fit(X, noisy, y_verified=np.where(np.arange(600) % 5 == 0, y, -1), sources=sources)
+    assert clf.source_summary().index.tolist()[:2] == {"period": ["2025-01", "2025-02"]}.get(
+        form, ["2025-01-01", "2025-02-01"]
+    )
+    clf.save(tmp_path / "clf")
+    loaded = load(tmp_path / "clf")
+    wide = pd.DataFrame({"by": sources, "label": noisy}).pivot(columns="by")["label"]
+    np.testing.assert_array_equal(loaded.label_posterior(X, wide), clf.label_posterior(X, wide))
