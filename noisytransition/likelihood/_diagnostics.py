@@ -11,7 +11,7 @@ from ..labels._encode import shortened
 from ..transition._estimation import pair_counts
 from ._calibration import tempered_log_loss
 from ._class_offset import shares_differ
-from ._difference import mean_difference
+from ._difference import relevant_difference
 from ._fit import NoiseFit
 from ._held_out import HeldOut
 from ._rules import EVIDENCE, WARN_P
@@ -35,8 +35,6 @@ _ERRORS_OF_AGREEMENT = 2.0
 # of sample, and 0.05 to 0.27 (at least 3 standard errors) if only the clean samples of a forest are out-of-sample
 _CERTAINTY = 0.03
 _ERRORS_OF_CERTAINTY = 3.0
-# difference of mean probabilities of verified and other samples below which shares are hardly affected
-_DIFFERENT = 0.03
 # Reported without a warning. "not_one_T" is as frequent, a fifth of the fits without pairs, among fits with good error
 # bars as among fits with bad ones; with pairs, T is fitted to them
 _NOTES = {"worse_than_labels", "sources_differ", "dependent_sources", "sources_not_verified"}
@@ -168,11 +166,11 @@ def _from_elsewhere(fit: NoiseFit, classes: NDArray) -> str:
     m = len(of_clean) if groups is None else len(np.unique(groups))
     if m <= 2 * k or fit.offset.any() or is_balanced(of.n_clean):
         return ""
-    difference, pvalue = mean_difference(of_clean, of_noisy, weights, groups)
+    difference = relevant_difference(of_clean, of_noisy, weights, groups)
+    if difference is None:
+        return ""
     means = of_noisy.mean(axis=0)
     most = np.abs(difference).argmax()
-    if pvalue >= WARN_P or abs(difference[most]) <= _DIFFERENT:
-        return ""
     return (
         f"the verified samples differ from the others: the classifier predicts class {classes.tolist()[most]!r} with a "
         f"mean probability of {means[most] + difference[most]:.2f} there and {means[most]:.2f} elsewhere. T, class "

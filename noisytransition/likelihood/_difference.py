@@ -5,10 +5,21 @@ from numpy.typing import NDArray
 from scipy import special
 
 from ..labels._groups import design_effect
+from ._rules import WARN_P
 
 # eigenvalues of a covariance matrix below this share of the largest, or of 1, are rounding errors
 _NOTHING = 1e-6
 _ROUNDING = 1e-12
+# differences of probabilities below this hardly change shares and accuracies, even if many samples show them
+_DIFFERENT = 0.03
+
+
+def relevant_difference(
+    values: NDArray, others: NDArray, weights: NDArray | None, groups: NDArray | None
+) -> NDArray[np.float64] | None:
+    """Difference as by `mean_difference`, of probabilities; None if it is small or may be chance."""
+    difference, pvalue = mean_difference(values, others, weights, groups)
+    return None if pvalue >= WARN_P or np.abs(difference).max() <= _DIFFERENT else difference
 
 
 def mean_difference(

@@ -6,12 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..labels._groups import read_groups
-from ..likelihood._difference import mean_difference
-from ..likelihood._rules import WARN_P
+from ..likelihood._difference import relevant_difference
 from ._samples import LabelledSamples
 
-# differences below this hardly change shares and accuracies, even if a large batch shows them
-_DIFFERENT = 0.03
 _ADVICE = "verify samples of the batch, and fit again with them"
 
 
@@ -20,7 +17,7 @@ def reasons_to_verify(
 ) -> dict[str, str]:
     """Reasons to verify samples of a batch; see `LabelNoiseModel.needs_verification`."""
     noisy = model._given_labels(y_noisy, len(proba))
-    batch = LabelledSamples(proba, noisy, noisy)
+    batch = LabelledSamples(proba, noisy, np.full(len(proba), -1))
     of_groups = read_groups(groups, len(proba))
     found = {"classes": _other_classes(model.classes_, batch, of_fit, of_groups)}
     if (noisy >= 0).any():
@@ -32,10 +29,10 @@ def _other_classes(classes: NDArray, batch: LabelledSamples, of_fit: LabelledSam
     """The classifier predicts other classes in the batch."""
     one = np.eye(len(classes))
     of_batch, usual = (one[of.proba.argmax(axis=1)] for of in (batch, of_fit))
-    difference, pvalue = mean_difference(of_batch, usual, None, groups)
-    most = np.abs(difference).argmax()
-    if pvalue >= WARN_P or abs(difference[most]) <= _DIFFERENT:
+    difference = relevant_difference(of_batch, usual, None, groups)
+    if difference is None:
         return ""
+    most = np.abs(difference).argmax()
     return (
         f"the classifier predicts class {classes.tolist()[most]!r} for {of_batch[:, most].mean():.0%} of the samples, "
         f"and for {usual[:, most].mean():.0%} of those of fit; {_ADVICE}"
@@ -51,10 +48,9 @@ def _other_labels(c: int, batch: LabelledSamples, of_fit: LabelledSamples, group
     usual = n[predicted] > 0
     of_groups = None if groups is None else groups[batch.noisy >= 0][usual]
     excess = agrees - expected[predicted]
-    difference, pvalue = mean_difference(
-        excess[usual, None], (agrees_of_fit - expected[predicted_of_fit])[:, None], None, of_groups
-    )
-    if pvalue >= WARN_P or abs(difference[0]) <= _DIFFERENT:
+    excess_of_fit = agrees_of_fit - expected[predicted_of_fit]
+    difference = relevant_difference(excess[usual, None], excess_of_fit[:, None], None, of_groups)
+    if difference is None:
         return ""
     now = agrees[usual].mean()
     return (

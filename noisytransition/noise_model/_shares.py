@@ -111,7 +111,7 @@ class _Stratum(NamedTuple):
     true: NDArray
     weights: NDArray
     groups: NDArray | None  # of dependent verified samples
-    groups_of_all: NDArray | None
+    verified: float  # share of its samples, or groups, that are verified
     weights_of_all: NDArray | None
 
     @property
@@ -119,25 +119,15 @@ class _Stratum(NamedTuple):
         """Number of groups of verified samples, or of verified samples."""
         return len(sums_by_group(self.true, self.groups))
 
-    @property
-    def n_of_all(self) -> int:
-        """Number of groups of all samples, or of all samples."""
-        return len(self.predicted) if self.groups_of_all is None else len(np.unique(self.groups_of_all))
-
     def variance(self, power: NDArray | float) -> NDArray[np.float64]:
         """Variance of the prediction-powered mean of the stratum, with ``lambda = power``.
 
         That of the corrections falls with the share of verified samples; that of the population's own mean remains
         (two-phase sampling: Särndal, Swensson, Wretman, "Model Assisted Survey Sampling", 1992, chapter 9).
         """
-        verified = self.n_drawn / self.n_of_all
+        alone = _variance_of_mean(self.true, self.weights, self.groups)
         corrections = _variance_of_mean(self.true - power * self.of_verified, self.weights, self.groups)
-        return (1 - verified) * corrections + verified * self.variance_alone
-
-    @property
-    def variance_alone(self) -> NDArray[np.float64]:
-        """Variance of the mean of the verified samples."""
-        return _variance_of_mean(self.true, self.weights, self.groups)
+        return (1 - self.verified) * corrections + self.verified * alone
 
     def mean(self, power: NDArray) -> NDArray[np.float64]:
         """Prediction-powered mean of the stratum, with ``lambda = power``."""
@@ -194,7 +184,6 @@ def _stratified(
     strata = strata or [(np.ones(len(predicted), dtype=bool), np.ones(len(true), dtype=bool))]
     weights = np.ones(len(true)) if weights is None else weights
     of_true = None if groups is None else groups[1]
-    of_both = None if groups is None else np.concatenate(groups)
     if design is not None:
         weights = weights * design[1]
     weights_of_all = None if design is None else np.concatenate(design)
@@ -202,7 +191,10 @@ def _stratified(
     for of, k in strata:
         of_all = np.concatenate([predicted[of], of_verified[k]])
         share = len(of_all) / (len(predicted) + len(true))
-        parts.append(_Stratum(share, of_all, of_verified[k], true[k], weights[k], of_true, of_both, weights_of_all))
+        verified = len(true[k]) / len(of_all)
+        if groups is not None:
+            verified = len(np.unique(groups[1])) / len(np.unique(np.concatenate(groups)))
+        parts.append(_Stratum(share, of_all, of_verified[k], true[k], weights[k], of_true, verified, weights_of_all))
     return parts
 
 
