@@ -236,7 +236,7 @@ def by_hand(cls, verified, score):
         assert mask[test].all()
         weights = np.ones(len(test))
         if cls is EMTransitionClassifier:  # it knows the given labels of all samples
-            weights = weights_by_given_label(y[test], clf.noise_model_.held_out_.label_weights)
+            weights = weights_by_given_label(y[test], clf.noise_model_.out_of_fold_.label_weights)
         scores.append(score(true[test], clf.predict(X[test]), sample_weight=weights))
     return scores
 
@@ -457,7 +457,7 @@ def test_known_probabilities_of_the_draw_are_a_column_of_the_table(clf, suspicio
     clf = clone(clf).fit(X, frame)
     assert "chosen" not in clf.diagnostics_
     checked = frame.verified.notna()
-    model = clf.noise_model_.held_out_
+    model = clf.noise_model_.out_of_fold_
     drawn = pd.Series(model.drawn, index=model.rows_of_clean).sort_index()
     pd.testing.assert_series_equal(drawn, frame.verified_probability[checked], check_names=False)
     shares = clf.noise_model_.class_shares(0.99)

@@ -138,7 +138,7 @@ def _join(rank, folder, backend):
 
 
 def _work(rank, folder):
-    """Run all fits in a process."""
+    """FitContext all fits in a process."""
     torch.set_default_dtype(torch.float64)
     torch.set_num_threads(1)
     _join(rank, folder, "gloo")

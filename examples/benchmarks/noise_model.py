@@ -36,12 +36,12 @@ MEASURES = ("error of T", "coverage", "half width", "log-loss", "log-loss, one T
 
 def measures(model, T, y):
     """Return the measures of a fitted noise model, given T and the true labels of its noisy samples."""
-    given, n = model.held_out_.noisy, np.arange(len(y))
+    given, n = model.out_of_fold_.noisy, np.arange(len(y))
     low, high = model.transition_interval(LEVEL)
     found = [transition_error(T, model.transition_matrix_), ((low <= T + 1e-9) & (high + 1e-9 >= T)).mean()]
     found.append((high - low).mean() / 2)
     posterior = model.posterior_of_fit()
-    one_T = label_posterior(model.calibrate(model.held_out_.candidates[0].proba), given, model.transition_matrix_)
+    one_T = label_posterior(model.calibrate(model.out_of_fold_.candidates[0].proba), given, model.transition_matrix_)
     posteriors = posterior, one_T
     found += [-np.log(np.maximum(p[n, y], 1e-9)).mean() for p in posteriors]
     wrong = given != y
@@ -57,7 +57,7 @@ def run(problem, seed):
         warnings.simplefilter("ignore")
         clf.fit(data.X, data.y, meta=(data.X_clean, data.y_clean), y_clean_noisy=data.y_clean_noisy)
     model = clf.noise_model_
-    of = model.held_out_
+    of = model.out_of_fold_
     unpaired = of._replace(noisy_of_clean=np.full(len(of.clean), -1), pairs=np.zeros_like(of.pairs))
     without = LabelNoiseModel()
     without._fit_candidates(unpaired, model.labels_, clf.transition_init_, len(model.classes_))

@@ -24,11 +24,11 @@ from ..data._read import HOW_TO_PASS, FitData, Samples, SeparateSamples, read_ro
 from ..data._warnings import warn_of_equal_shares
 from ..fitting._checks import CONSTRAINTS, check_device, check_module, named_callbacks
 from ..fitting._parameters import Callbacks, Module, Optimizer, RandomState, as_python
-from ..fitting._run import RUN_CLASS, Run, describe_fit, torch_as_it_was
+from ..fitting._run import FIT_CONTEXT, FitContext, describe_fit, torch_as_it_was
 from ..labels._columns import SourceLabels
 from ..likelihood._calibration import Calibration
 from ..likelihood._channels import LogLinear, OneT
-from ..likelihood._held_out import Candidate, HeldOut
+from ..likelihood._out_of_fold import Candidate, OutOfFold
 from ..likelihood._sources import Dependence, SourceFit
 from ..likelihood._uncertainty import TransitionUncertainty
 from ..nets import NoisyLabelNet
@@ -282,7 +282,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             self._check_labels(data)
             # before random_state changes
             fingerprint = {} if state is None else describe_fit(self, data.noisy, data.clean, data.sources)
-            run = RUN_CLASS.get()(
+            run = FIT_CONTEXT.get()(
                 self._shared_params(data.classes) | {"callbacks": named_callbacks(self.callbacks, self._net_params)},
                 data.noisy,
                 data.clean,
@@ -306,7 +306,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         return self
 
     @abstractmethod
-    def _fit(self, run: Run) -> None:
+    def _fit(self, run: FitContext) -> None:
         """Train each stage with `run.train` and set `net_`."""
 
     def _check_labels(self, data: FitData) -> None:
@@ -321,7 +321,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         if self._needs_clean_data and not self._corrects_class_prior:
             warn_of_equal_shares(data.noisy.label, data.clean.label, data.classes)
 
-    def _check_data(self, run: Run) -> None:
+    def _check_data(self, run: FitContext) -> None:
         """Raise for data that do not match the parameters."""
 
     def _forget(self) -> None:
@@ -508,7 +508,7 @@ def with_attributes(of: Any, attributes: dict[str, Any]) -> Any:
     return of
 
 
-_RECORDS = (Calibration, Candidate, Dependence, HeldOut, LogLinear, OneT, SourceFit, SourceLabels)
+_RECORDS = (Calibration, Candidate, Dependence, OutOfFold, LogLinear, OneT, SourceFit, SourceLabels)
 KINDS.update({cls: (list, cls._make) for cls in (*_RECORDS, TransitionUncertainty)})
 KINDS[LabelNoiseModel] = (lambda model: [vars(model)], lambda parts: with_attributes(LabelNoiseModel(), *parts))
 

@@ -281,8 +281,8 @@ def _weights_to_score(classifier: Any, labels: Labels) -> NDArray[np.float64]:
     if labels.drawn is not None or not labels.is_clean.all():
         return labels.weights_of_draw()
     model: Any = getattr(classifier, "noise_model_", None)
-    if not hasattr(model, "held_out_"):
+    if not hasattr(model, "out_of_fold_"):
         return np.ones(len(labels.clean))
-    of_fit = dict(zip(model.labels_.tolist(), model.held_out_.label_weights, strict=True))
+    of_fit = dict(zip(model.labels_.tolist(), model.out_of_fold_.label_weights, strict=True))
     of_label = np.array([of_fit.get(name, 1.0) for name in labels.classes.tolist()])
     return weights_by_given_label(labels.noisy_of_clean, of_label)

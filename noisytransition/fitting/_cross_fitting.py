@@ -12,14 +12,14 @@ from skorch.callbacks import Callback
 from torch import nn
 
 from ..labels._groups import in_order_of_appearance, of_samples
-from ..likelihood._held_out import Candidate, HeldOut
+from ..likelihood._out_of_fold import Candidate, OutOfFold
 from ..nets import NoisyLabelNet, Rows
 from ..nets._net import DivergenceError
 from ..nets._rows import noisy_and_clean
 from ..transition._estimation import pair_counts
 from ..updates import PosteriorCounts
 from ._checks import without_bound_callbacks
-from ._run import Run
+from ._run import FitContext
 
 # Only the split was measured.
 # without folds, a third of the noisy and half of the clean samples are held out: better than 1/5 and 1/2, 1/10 and 0.3,
@@ -55,7 +55,7 @@ class HeldOutPosteriors(Callback):
         return self.posteriors_[min(epochs, max(self.posteriors_))]
 
 
-def predict_from_clean(run: Run, stage: str, clean: Rows, rows: Rows) -> NDArray | None:
+def predict_from_clean(run: FitContext, stage: str, clean: Rows, rows: Rows) -> NDArray | None:
     """Posteriors by a network of clean samples alone, without the user's schedules and scores; None if it diverges."""
     params = without_bound_callbacks(run.params) | {"train_split": None, "labels": "clean"}
     if len(clean) < params["batch_size"] and "iterator_train__drop_last" in params:
@@ -66,7 +66,7 @@ def predict_from_clean(run: Run, stage: str, clean: Rows, rows: Rows) -> NDArray
     return None
 
 
-def train_on_both(run: Run, stage: str, noisy: Rows, clean: Rows, **params: Any) -> NoisyLabelNet:
+def train_on_both(run: FitContext, stage: str, noisy: Rows, clean: Rows, **params: Any) -> NoisyLabelNet:
     """Train on both in batches of up to twice `batch_size`; an epoch has as many steps as on the noisy samples."""
     share = min(len(clean) / len(noisy), 1.0)
     size = run.params["batch_size"]
@@ -75,8 +75,8 @@ def train_on_both(run: Run, stage: str, noisy: Rows, clean: Rows, **params: Any)
 
 
 def cross_fit(
-    run: Run, loss: Callable[[], nn.Module], *, cv: int | None, n_jobs: int | None = None, alone: bool = False
-) -> tuple[HeldOut, NDArray | None]:
+    run: FitContext, loss: Callable[[], nn.Module], *, cv: int | None, n_jobs: int | None = None, alone: bool = False
+) -> tuple[OutOfFold, NDArray | None]:
     """Train outside each fold in turn and return out-of-fold posteriors after each number of epochs, in sample order.
 
     With `alone`, the second result has the posteriors of the clean samples by networks trained on the other clean
@@ -89,8 +89,8 @@ def cross_fit(
         for k, fold in enumerate(zip(noisy, clean, strict=True))
     }
     posteriors, of_alone = zip(*run.train_parts(tasks, n_jobs), strict=True)
-    held_out = _held_out(run, noisy, clean, epochs, posteriors)
-    return held_out, None if any(proba is None for proba in of_alone) else _in_order(of_alone, clean)
+    out_of_fold = _out_of_fold(run, noisy, clean, epochs, posteriors)
+    return out_of_fold, None if any(proba is None for proba in of_alone) else _in_order(of_alone, clean)
 
 
 def _in_order(of_folds: Sequence[NDArray], positions: Sequence[NDArray]) -> NDArray:
@@ -99,7 +99,7 @@ def _in_order(of_folds: Sequence[NDArray], positions: Sequence[NDArray]) -> NDAr
 
 
 def _train_without(
-    run: Run,
+    run: FitContext,
     stage: str,
     *,
     loss: Callable[[], nn.Module],
@@ -123,7 +123,7 @@ def _train_without(
     return [posteriors.after(n) for n in epochs], of_alone
 
 
-def _count_update(run: Run, n_noisy: int) -> PosteriorCounts:
+def _count_update(run: FitContext, n_noisy: int) -> PosteriorCounts:
     """Update of T by running counts, which begins and averages after fractions of the steps on the noisy samples."""
     size = run.params["batch_size"]
     size = size if 0 < size < n_noisy else n_noisy
@@ -131,7 +131,9 @@ def _count_update(run: Run, n_noisy: int) -> PosteriorCounts:
     return PosteriorCounts(rate, burn_in=int(_BURN_IN * run.params["max_epochs"] * n_noisy / size))
 
 
-def _held_out(run: Run, noisy: list[NDArray], clean: list[NDArray], epochs: list[int], posteriors: Any) -> HeldOut:
+def _out_of_fold(
+    run: FitContext, noisy: list[NDArray], clean: list[NDArray], epochs: list[int], posteriors: Any
+) -> OutOfFold:
     """Join the posteriors of all folds, given the positions of their samples, and add the labels, in sample order."""
     candidates = []
     for n, *of_folds in zip(epochs, *posteriors, strict=True):
@@ -145,7 +147,7 @@ def _held_out(run: Run, noisy: list[NDArray], clean: list[NDArray], epochs: list
     rows = np.append(kept_noisy, len(run.noisy) + np.arange(len(run.unlabelled)))
     noisy_of_clean = run.clean.columns.get("noisy_label", np.full(run.n_clean, -1))
     is_pair = noisy_of_clean >= 0
-    return HeldOut(
+    return OutOfFold(
         candidates=candidates,
         noisy=np.append(run.noisy.label[kept_noisy], np.full(len(run.unlabelled), -1)),
         clean=run.clean.label[kept_clean],
@@ -162,14 +164,14 @@ def _held_out(run: Run, noisy: list[NDArray], clean: list[NDArray], epochs: list
     )
 
 
-def _draw_folds(run: Run, cv: int | None) -> tuple[list[NDArray[np.intp]], list[NDArray[np.intp]]]:
+def _draw_folds(run: FitContext, cv: int | None) -> tuple[list[NDArray[np.intp]], list[NDArray[np.intp]]]:
     """Draw the positions of noisy and clean samples of each fold; without `cv`, of a single held-out set."""
     noisy, clean = fold_of_samples(run.noisy.label, run.clean.label, of_both(run, "group"), cv, run.seed)
     folds = range(cv or 1)
     return [np.flatnonzero(noisy == k) for k in folds], [np.flatnonzero(clean == k) for k in folds]
 
 
-def of_both(run: Run, name: str, *unlabelled: Rows) -> tuple[NDArray, NDArray] | None:
+def of_both(run: FitContext, name: str, *unlabelled: Rows) -> tuple[NDArray, NDArray] | None:
     """A column of the noisy samples, then of unlabelled ones, and of the clean samples; None without it."""
     if name not in run.noisy.columns:
         return None

@@ -48,7 +48,7 @@ _LARGEST = 5.0
 # features with a spread in this interval are not scaled: small principal components, for example, are noise
 _LEAST_SPREAD, _MOST_SPREAD = 0.3, 3.0
 # features with a smaller ratio of spread to mean are constant in float32
-_PRECISION = 1e-6
+_CONSTANT_SPREAD = 1e-6
 # parameters of torch's Adam that select an implementation; by default one fused loop, which takes 0.75 of a step's time
 # (MLP of 64, 128 and 10 units, batches of 32)
 _IMPLEMENTATIONS = ("fused", "foreach", "capturable", "differentiable")
@@ -173,6 +173,6 @@ def _column_scale(rows: Rows, n_columns: int) -> tuple[NDArray[np.float64], NDAr
     mean[filled] = values.mean(axis=0)
     values -= mean[filled]
     spread = np.maximum(values.std(axis=0), np.abs(values).max(axis=0) / _LARGEST)
-    is_constant = spread <= _PRECISION * np.abs(mean[filled])
+    is_constant = spread <= _CONSTANT_SPREAD * np.abs(mean[filled])
     scale[filled] = np.where(is_constant, 1.0, spread / spread.clip(_LEAST_SPREAD, _MOST_SPREAD))
     return mean, scale

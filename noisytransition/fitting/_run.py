@@ -38,7 +38,7 @@ Result = TypeVar("Result")
 
 
 @dataclass(eq=False)
-class Run:
+class FitContext:
     """Data, seed and saved state of one call of `fit`; `train` trains one net.
 
     Attributes
@@ -101,7 +101,7 @@ class Run:
         stage : str
             Name of the training in `histories` and in a saved state.
         rows, params : optional
-            Training samples, by default the noisy ones, and parameters that replace `Run.params`.
+            Training samples, by default the noisy ones, and parameters that replace `FitContext.params`.
         loss, update, select : optional
             Criterion, update of its parameters, and selection of an epoch or T. Pass a loss with random initial values
             as a callable, so that the seed determines them.
@@ -203,7 +203,7 @@ class Run:
 
 
 def _train_part(
-    run: Run, stage: str, task: Callable[[Run, str], Result], n_threads: int
+    run: FitContext, stage: str, task: Callable[[FitContext, str], Result], n_threads: int
 ) -> tuple[Result, dict[str, History]]:
     """Run one task with a fixed number of threads, which affects rounding."""
     with torch_as_it_was():
@@ -293,4 +293,4 @@ class ShowProgress(Callback):
 
 
 #: class of the runs in `fit`; examples/data_parallel.py replaces it
-RUN_CLASS: ContextVar[type[Run]] = ContextVar("RUN_CLASS", default=Run)
+FIT_CONTEXT: ContextVar[type[FitContext]] = ContextVar("FIT_CONTEXT", default=FitContext)

@@ -20,7 +20,7 @@ from ..transition import (
 )
 from ..transition._checks import check_transition_matrix
 from ..transition._estimation import floor_transition_matrix, normalise_rows
-from ._run import Run
+from ._run import FitContext
 
 # initial estimates that need a warm-up, and all by name
 _OF_WARM_UP = ("gold", "gold-shrunk", "anchor", "confusion")
@@ -34,7 +34,7 @@ _MAX_ITER = 1000
 
 
 def start_of_transition(
-    run: Run,
+    run: FitContext,
     init: str | ArrayLike,
     epochs: int | None = None,
     *,
@@ -46,7 +46,7 @@ def start_of_transition(
 
     Parameters
     ----------
-    run : Run
+    run : FitContext
     init : str or array-like of shape (n_classes, n_classes)
         Parameter `transition_init`: a name in `docs/initial_t.rst`, or T in class order.
     epochs : int, optional
@@ -56,7 +56,7 @@ def start_of_transition(
     percentile : float, "auto" or None
         `percentile` of `anchor_transition_matrix`.
     **of_warm_up
-        Parameters of `Run.train` for the warm-up.
+        Parameters of `FitContext.train` for the warm-up.
 
     Returns
     -------
@@ -73,7 +73,7 @@ def start_of_transition(
     return floor_transition_matrix(T, _FLOOR / len(run.classes)), net
 
 
-def _check_start(run: Run, init: str | ArrayLike) -> None:
+def _check_start(run: FitContext, init: str | ArrayLike) -> None:
     """Raise unless the initial T is valid and has the data that it needs."""
     if not isinstance(init, str):
         check_transition_matrix(init, n_classes=len(run.classes), name="transition_init")
@@ -91,7 +91,9 @@ def _check_start(run: Run, init: str | ArrayLike) -> None:
         )
 
 
-def _start_by_name(name: str, run: Run, net: Any, percentile: float | Literal["auto"] | None) -> NDArray[np.float64]:
+def _start_by_name(
+    name: str, run: FitContext, net: Any, percentile: float | Literal["auto"] | None
+) -> NDArray[np.float64]:
     """Estimate T; "gold" and "gold-shrunk" use an anchor point for a class without clean samples."""
     c = len(run.classes)
     if name == "diagonal":
@@ -119,11 +121,11 @@ def _start_by_name(name: str, run: Run, net: Any, percentile: float | Literal["a
     return T if name == "gold" else shrunk_to_symmetric(T, proba, run.clean.label)
 
 
-def classes_without_clean_rows(run: Run) -> list[Any]:
+def classes_without_clean_rows(run: FitContext) -> list[Any]:
     return run.classes[np.setdiff1d(np.arange(len(run.classes)), run.clean.label)].tolist()
 
 
-def keep_transition(clf: Any, run: Run, start: NDArray[np.float64], net: NoisyLabelNet | None = None) -> None:
+def keep_transition(clf: Any, run: FitContext, start: NDArray[np.float64], net: NoisyLabelNet | None = None) -> None:
     """Set the fitted attributes of T: `noise_model_`, `transition_init_` and `transition_history_`.
 
     The class counts are the maximum-likelihood estimate from the counts of the noisy labels, given T.
@@ -131,7 +133,7 @@ def keep_transition(clf: Any, run: Run, start: NDArray[np.float64], net: NoisyLa
     Parameters
     ----------
     clf : NoisyLabelClassifier
-    run : Run
+    run : FitContext
     start : ndarray of shape (n_classes, n_classes)
         Initial T.
     net : NoisyLabelNet, optional

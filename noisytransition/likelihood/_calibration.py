@@ -22,7 +22,7 @@ _IMPOSSIBLE = -1e9
 MOST_CLASSES_WITH_MATRIX = 20
 # prior precision of the contribution of a matrix entry to a logit (about 0.3), relative to the variance of the logits.
 # Between 4 and 40 the error of T differs by 3 % (36 cells of examples/benchmarks/em_transition.py, seeds 0 to 4)
-_PRECISION = 10.0
+_MATRIX_PRECISION = 10.0
 # lower bound of this variance, so that the prior is proper if all probabilities are equal
 _SMALLEST_VARIANCE = 1e-6
 # upper bound of the value that replaces a probability of 0: for one-hot probabilities, half of the smallest is 1/2
@@ -105,9 +105,9 @@ class Maximum(NamedTuple):
 class CalibratedLikelihood:
     r"""Joint log-likelihood of T and the calibration map ``z = s u + B u + b``, with the prior of the map.
 
-    Losses: of a noisy sample ``- log sum_i softmax(z)_i T[i, y]``, of a clean sample ``- log softmax(z + offset)_y``
-    times its weight, of a pair ``- log T[i, j]``. Log s and b have a unit normal prior, an entry of B a normal one with
-    precision 10 times the variance of u, so that it adds about 0.3 to a logit.
+    Losses: of a noisy sample ``- log sum_i softmax(z)_i T[i, y]``; of a clean sample ``- log softmax(z + m)_y`` times
+    its weight, with the log ratio m of the class priors; of a pair ``- log T[i, j]``. Log s and b have a unit normal
+    prior, an entry of B a normal one with precision 10 times the variance of u, so that it adds about 0.3 to a logit.
 
     `pairs` of shape (c, c) counts samples with both labels known; `clean_weight` are the weights of clean samples, and
     `log_prior_ratio` is the log ratio of the class priors of clean and noisy samples.
@@ -181,8 +181,8 @@ class CalibratedLikelihood:
     def units(self, x: NDArray, known: NDArray) -> NDArray[np.float64]:
         """Units of the parameters in which the loss has a similar curvature along all logits of T."""
         total = self.counts(x) + known
-        of_T = 1 / np.sqrt(total * (1 - normalise_rows(total, total)) / self.n_rows + _LEAST_CURVATURE)
-        return self.pack(1.0, np.ones(self.c), np.ones_like(of_T), of_T)
+        scale_of_T = 1 / np.sqrt(total * (1 - normalise_rows(total, total)) / self.n_rows + _LEAST_CURVATURE)
+        return self.pack(1.0, np.ones(self.c), np.ones_like(scale_of_T), scale_of_T)
 
     def unpack(self, x: NDArray) -> tuple[float, NDArray, NDArray, NDArray]:
         """Split into log s, b, B and the logits of T."""
@@ -205,33 +205,43 @@ class CalibratedLikelihood:
         log_scale, bias, matrix, logits_T = self.unpack(x)
         log_T = _log_softmax(logits_T)
         T = np.exp(log_T)
-        of_rows, counts, of_bias, of_matrix = self.rows.sums(_scale(log_scale), self.bias_of_all(bias), matrix, T)
+        log_p_noisy, counts, grad_bias, grad_matrix = self.rows.sums(
+            _scale(log_scale), self.bias_of_all(bias), matrix, T
+        )
         counts = known + counts
-        of_T = counts - T * counts.sum(axis=1, keepdims=True)
-        return self.with_clean_rows(x, of_rows, float((known * log_T).sum()), of_bias, of_matrix, of_T)
+        grad_T = counts - T * counts.sum(axis=1, keepdims=True)
+        return self.with_clean_rows(x, log_p_noisy, float((known * log_T).sum()), grad_bias, grad_matrix, grad_T)
 
     def with_clean_rows(
-        self, x: NDArray, of_rows: float, of_known: float, of_bias: NDArray, of_matrix: NDArray, of_T: NDArray
+        self,
+        x: NDArray,
+        log_p_noisy: float,
+        log_p_pairs: float,
+        grad_bias: NDArray,
+        grad_matrix: NDArray,
+        grad_T: NDArray,
     ) -> tuple[float, NDArray[np.float64]]:
         """Mean loss per sample and its gradient: add clean samples and priors to sums of noisy samples and pairs."""
         log_scale, bias, matrix, _ = self.unpack(x)
         scale = _scale(log_scale)
         offset = (self.bias_of_all(bias) + self.log_prior_ratio)[:, None]
-        log_likelihood = of_rows + of_known
+        log_likelihood = log_p_noisy + log_p_pairs
         for u, places, weight in self.clean_blocks:
             z = self.linear(log_scale, matrix) @ u if self.with_matrix else scale * u
             log_p = _log_softmax(z + offset, axis=0)
-            of_clean = -weight * np.exp(log_p)
-            of_clean.reshape(-1)[places] += weight
-            of_bias = of_bias + of_clean.sum(axis=1)
-            of_matrix = of_matrix + (of_clean @ u.T if self.with_matrix else (of_clean * u).sum(axis=1))  # or diagonal
+            residual = -weight * np.exp(log_p)
+            residual.reshape(-1)[places] += weight
+            grad_bias = grad_bias + residual.sum(axis=1)
+            grad_matrix = grad_matrix + (
+                residual @ u.T if self.with_matrix else (residual * u).sum(axis=1)
+            )  # or diagonal
             log_likelihood += float(weight @ log_p.take(places))
         prior = -(log_scale**2 + (bias**2).sum() + self.precision * (matrix**2).sum()) / 2
         gradient = self.pack(
-            scale * (np.trace(of_matrix) if self.with_matrix else of_matrix.sum()) - log_scale,
-            of_bias - bias,
-            of_matrix - self.precision * matrix if self.with_matrix else matrix,
-            of_T,
+            scale * (np.trace(grad_matrix) if self.with_matrix else grad_matrix.sum()) - log_scale,
+            grad_bias - bias,
+            grad_matrix - self.precision * matrix if self.with_matrix else matrix,
+            grad_T,
         )
         return -(log_likelihood + prior) / self.n_rows, -gradient / self.n_rows
 
@@ -259,8 +269,8 @@ class _RowsOfFewClasses:
         """Sums over all samples; the gradient by the matrix has shape (c, c)."""
         log_likelihood = 0.0
         counts = np.zeros((self.c, self.c))
-        of_bias = np.zeros(self.c)
-        of_matrix = np.zeros((self.c, self.c))
+        grad_bias = np.zeros(self.c)
+        grad_matrix = np.zeros((self.c, self.c))
         of_noisy, of_true = (np.ascontiguousarray(a, dtype=self.dtype) for a in (T.T, T))
         linear = (matrix + scale * np.eye(self.c)).astype(self.dtype)
         b = bias.astype(self.dtype)[:, None]
@@ -269,16 +279,16 @@ class _RowsOfFewClasses:
             p = linear @ u
             p += b
             p = _exp(p, axis=0, bound=bound)
-            of_softmax = 1 / p.sum(axis=0)
-            of_row = np.maximum((of_noisy @ p).take(places) * of_softmax, TINY**2)
-            log_likelihood += float(np.log(of_row).sum(dtype=np.float64))
+            inv_norm = 1 / p.sum(axis=0)
+            likelihood = np.maximum((of_noisy @ p).take(places) * inv_norm, TINY**2)
+            log_likelihood += float(np.log(likelihood).sum(dtype=np.float64))
             of_label = np.zeros_like(p)
-            of_label.reshape(-1)[places] = of_softmax / of_row
+            of_label.reshape(-1)[places] = inv_norm / likelihood
             counts += p @ of_label.T
-            p *= of_true @ of_label - of_softmax  # posterior minus softmax: gradient by logits
-            of_bias += p.sum(axis=1)
-            of_matrix += p @ u.T
-        return log_likelihood, T * counts, of_bias, of_matrix
+            p *= of_true @ of_label - inv_norm  # posterior minus softmax: gradient by logits
+            grad_bias += p.sum(axis=1)
+            grad_matrix += p @ u.T
+        return log_likelihood, T * counts, grad_bias, grad_matrix
 
 
 class _RowsByLabel:
@@ -298,8 +308,8 @@ class _RowsByLabel:
         """Sums over all samples, without storing posteriors; the gradient is by the matrix's diagonal only."""
         log_likelihood = 0.0
         counts = np.zeros((self.c, self.c))
-        of_bias = np.zeros(self.c)
-        of_diagonal = np.zeros(self.c)
+        grad_bias = np.zeros(self.c)
+        grad_diagonal = np.zeros(self.c)
         b = bias.astype(self.u.dtype)
         columns = np.ascontiguousarray(T.T, dtype=self.u.dtype)
         bound = scale * self.largest + np.abs(bias).max()
@@ -310,17 +320,17 @@ class _RowsByLabel:
             p += b
             p = _exp(p, axis=1, bound=bound)
             sums = p.sum(axis=1)
-            of_row = np.maximum(p @ column / sums, TINY**2)
-            log_likelihood += float(np.log(of_row).sum(dtype=np.float64))
-            factors = np.stack([1 / (of_row * sums), 1 / sums])
-            of_posterior, of_softmax = factors @ p
-            of_posterior *= column
-            counts[label] += of_posterior
-            of_bias += of_posterior - of_softmax
+            likelihood = np.maximum(p @ column / sums, TINY**2)
+            log_likelihood += float(np.log(likelihood).sum(dtype=np.float64))
+            factors = np.stack([1 / (likelihood * sums), 1 / sums])
+            by_posterior, inv_norm = factors @ p
+            by_posterior *= column
+            counts[label] += by_posterior
+            grad_bias += by_posterior - inv_norm
             p *= u
-            of_posterior, of_softmax = factors @ p
-            of_diagonal += column * of_posterior - of_softmax
-        return log_likelihood, counts.T, of_bias, of_diagonal
+            by_posterior, inv_norm = factors @ p
+            grad_diagonal += column * by_posterior - inv_norm
+        return log_likelihood, counts.T, grad_bias, grad_diagonal
 
 
 def _in_blocks(u: NDArray, y: NDArray) -> Iterator[tuple[slice, NDArray, NDArray[np.intp]]]:
@@ -391,7 +401,7 @@ def _floor(parts: tuple[NDArray, NDArray], absent: NDArray) -> float:
 
 def map_precision(u: NDArray, absent: NDArray) -> float:
     """Precision of the prior of an entry of B, given the logits `u`."""
-    return _PRECISION * max(float(u.var(axis=1, where=~absent).mean()), _SMALLEST_VARIANCE)
+    return _MATRIX_PRECISION * max(float(u.var(axis=1, where=~absent).mean()), _SMALLEST_VARIANCE)
 
 
 def map_scores(proba: NDArray, residual: NDArray) -> NDArray[np.float64]:

@@ -10,10 +10,10 @@ from ..labels._draw import is_balanced
 from ..labels._encode import shortened
 from ..transition._estimation import pair_counts
 from ._calibration import tempered_log_loss
-from ._class_offset import shares_differ
+from ._class_prior import shares_differ
 from ._difference import relevant_difference
 from ._fit import NoiseFit
-from ._held_out import HeldOut
+from ._out_of_fold import OutOfFold
 from ._rules import EVIDENCE, WARN_P
 from ._uncertainty import TransitionUncertainty
 
@@ -61,18 +61,18 @@ def diagnose(fit: NoiseFit, bars: TransitionUncertainty | None, classes: NDArray
         "memorised": _memorised(fit),
         "not_separated": _not_separated(bars, classes),
     }
-    if not len(fit.held_out.clean):
+    if not len(fit.out_of_fold.clean):
         found = {"not_verified": _NOT_VERIFIED} | found
     else:
         found = {
             "codes": _codes(fit, bars, classes),
-            "missing_class": _missing_class(fit.held_out.n_clean, classes),
+            "missing_class": _missing_class(fit.out_of_fold.n_clean, classes),
             "unknown_shares": _unknown_shares(fit),
-            "chosen": _CHOSEN if not fit.offset.any() and fit.held_out.is_chosen_by_suspicion() else "",
+            "chosen": _CHOSEN if not fit.log_prior_ratio.any() and fit.out_of_fold.is_chosen_by_suspicion() else "",
             "from_elsewhere": _from_elsewhere(fit, classes),
-            "verified_labels": _verified_labels(fit.wrong_true_labels, len(fit.held_out.clean)),
+            "verified_labels": _verified_labels(fit.wrong_true_labels, len(fit.out_of_fold.clean)),
             "not_one_T": _not_one_T(fit),
-            "under_trained": _under_trained(fit.held_out, fit.held_out.weights_of_clean(fit.offset)),
+            "under_trained": _under_trained(fit.out_of_fold, fit.out_of_fold.weights_of_clean(fit.log_prior_ratio)),
         } | found
     return {name: text for name, text in found.items() if text}
 
@@ -105,7 +105,7 @@ def worse_than_labels(proba: NDArray, true: NDArray, noisy: NDArray) -> dict[str
 
 def _codes(fit: NoiseFit, bars: TransitionUncertainty | None, classes: NDArray) -> str:
     """Another order of the classes explains the verified labels better: by the predictions, or by T and its bars."""
-    of = fit.held_out
+    of = fit.out_of_fold
     places = np.arange(len(classes))
     predicted = pair_counts(of.clean, fit.best.proba_clean[:, places].argmax(axis=1), len(places))
     order = _better_order(predicted, predicted)
@@ -146,9 +146,9 @@ def _missing_class(n_clean: NDArray, classes: NDArray) -> str:
 
 def _unknown_shares(fit: NoiseFit) -> str:
     """Clean samples are balanced, although the class prior of the noisy samples is not uniform."""
-    n_clean = fit.held_out.n_clean
+    n_clean = fit.out_of_fold.n_clean
     of_noisy = fit.counts.sum(axis=1)
-    if fit.offset.any() or not is_balanced(n_clean) or not shares_differ(n_clean, of_noisy):
+    if fit.log_prior_ratio.any() or not is_balanced(n_clean) or not shares_differ(n_clean, of_noisy):
         return ""
     return (
         "each class has the same number of clean samples, unlike the noisy samples; if the clean samples are "
@@ -158,13 +158,13 @@ def _unknown_shares(fit: NoiseFit) -> str:
 
 def _from_elsewhere(fit: NoiseFit, classes: NDArray) -> str:
     """Verified samples have other features than the rest: Hotelling's test of the mean out-of-sample probabilities."""
-    of = fit.held_out
+    of = fit.out_of_fold
     k = len(classes) - 1
     of_noisy, of_clean = (proba[:, :k] for proba in fit.best[1:])  # others follow from their sum
-    weights = of.weights_of_clean(fit.offset)
+    weights = of.weights_of_clean(fit.log_prior_ratio)
     groups = None if of.groups is None else of.groups[1]
     m = len(of_clean) if groups is None else len(np.unique(groups))
-    if m <= 2 * k or fit.offset.any() or is_balanced(of.n_clean):
+    if m <= 2 * k or fit.log_prior_ratio.any() or is_balanced(of.n_clean):
         return ""
     difference = relevant_difference(of_clean, of_noisy, weights, groups)
     if difference is None:
@@ -197,7 +197,7 @@ def _not_one_T(fit: NoiseFit) -> str:
             "clean and noisy samples contradict each other under one T: the noise probably depends on the features, "
             f"and T is at best an average over the samples{advice}"
         )
-    if fit.held_out.pairs.any():
+    if fit.out_of_fold.pairs.any():
         return (
             "the verified pairs contradict one T for all samples: the noise probably depends on the features, or many "
             "verified labels are wrong; T is an average over the samples, fitted to the pairs"
@@ -208,13 +208,13 @@ def _not_one_T(fit: NoiseFit) -> str:
     )
 
 
-def _under_trained(held_out: HeldOut, weights: NDArray) -> str:
+def _under_trained(out_of_fold: OutOfFold, weights: NDArray) -> str:
     """The loss of held-out clean samples was high at the end, and still decreasing."""
-    candidates = held_out.candidates
-    y = held_out.clean
+    candidates = out_of_fold.candidates
+    y = out_of_fold.clean
     half, end = (tempered_log_loss(candidates[k].proba_clean, y, weights) for k in ((len(candidates) - 1) // 2, -1))
     fell = half - end
-    guessing = np.log(len(held_out.pairs))
+    guessing = np.log(len(out_of_fold.pairs))
     if len(y) < 2 or fell.mean() <= _FALLING * fell.std() / len(y) ** 0.5 or end.mean() <= _HIGH_LOSS * guessing:
         return ""
     return (
@@ -226,11 +226,11 @@ def _under_trained(held_out: HeldOut, weights: NDArray) -> str:
 def _memorised(fit: NoiseFit) -> str:
     """The classifier agrees with noisy labels, or is certain of them, more than out-of-sample."""
     given = fit.best.proba
-    noisy = fit.held_out.noisy
+    noisy = fit.out_of_fold.noisy
     if fit.calibration is not None:  # T is about all samples, including the verified ones
-        known = fit.held_out.noisy_of_clean >= 0
+        known = fit.out_of_fold.noisy_of_clean >= 0
         given = np.concatenate([given, fit.best.proba_clean[known]])
-        noisy = np.concatenate([noisy, fit.held_out.noisy_of_clean[known]])
+        noisy = np.concatenate([noisy, fit.out_of_fold.noisy_of_clean[known]])
     proba = fit.calibrated(given)
     predicted = given.argmax(axis=1)
     n = len(given)
@@ -246,7 +246,7 @@ def _memorised(fit: NoiseFit) -> str:
     of_noisy, of_clean = (proba.max(axis=1) for proba in fit.best[1:])
     if len(of_clean) < 2:
         return ""
-    of_clean = of_clean * fit.held_out.weights_of_clean(fit.offset)
+    of_clean = of_clean * fit.out_of_fold.weights_of_clean(fit.log_prior_ratio)
     certain = of_noisy.mean()
     clean = of_clean.mean()
     error = of_clean.std(ddof=1) / len(of_clean) ** 0.5

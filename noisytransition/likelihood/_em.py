@@ -31,7 +31,7 @@ _MAX_ROUNDS = 10
 # pseudo-counts per class with which T almost equals the prior
 _STRONG = 1e6
 # an extrapolation keeps at least this share of an entry, since an entry at 0 stays at 0
-_SMALLEST_SHARE = 0.05
+_SMALLEST_RATIO = 0.05
 
 
 class EMResult(NamedTuple):
@@ -253,7 +253,7 @@ def _extrapolated(T: NDArray, one: NDArray, two: NDArray) -> NDArray[np.float64]
     step *= 2 * length
     step += T
     step += np.multiply(change, length**2, out=change)
-    return normalise_rows(np.maximum(step, np.multiply(T, _SMALLEST_SHARE, out=change), out=step), T)
+    return normalise_rows(np.maximum(step, np.multiply(T, _SMALLEST_RATIO, out=change), out=step), T)
 
 
 class FirstMaximum(NamedTuple):

@@ -8,7 +8,7 @@ from scipy import special
 
 from ..transition._estimation import TINY, normalise_rows
 from ._calibration import MOST_ITER, CalibratedLikelihood, Calibration, Maximum, minimum
-from ._class_offset import log_scores
+from ._class_prior import log_scores
 from ._em import MAX_ITER, FirstMaximum, prior_at_maximum, replace_zeros
 from ._rules import EVIDENCE
 
@@ -118,9 +118,9 @@ class FeatureDependentLikelihood(NamedTuple):
         power = float(x[-1])
         n = self.one_T.n_rows
         sums = self.sums(x)
-        of_R = sums.counts - sums.expected
+        grad_R = sums.counts - sums.expected
         value, gradient = self.one_T.with_clean_rows(
-            x[:-1], sums.log_likelihood, 0.0, sums.of_bias, sums.of_matrix, of_R
+            x[:-1], sums.log_likelihood, 0.0, sums.grad_bias, sums.grad_matrix, grad_R
         )
         return value + power**2 / (2 * n), np.append(gradient, (power - sums.of_power) / n)
 
@@ -146,8 +146,8 @@ class _Sums(NamedTuple):
     log_likelihood: float
     counts: NDArray
     expected: NDArray
-    of_bias: NDArray
-    of_matrix: NDArray
+    grad_bias: NDArray
+    grad_matrix: NDArray
     of_power: float
 
 
@@ -160,13 +160,13 @@ def _of_block(u: NDArray, y: NDArray, log_p: NDArray, R: NDArray, power: float) 
     drawn = np.exp(power * log_p)
     norm = np.maximum(R @ drawn, TINY)  # of P(j | i, x), for each i
     joint = p * R[:, y] / norm
-    of_row = np.maximum(joint.sum(axis=0), TINY**2)
-    q = joint / of_row
+    likelihood = np.maximum(joint.sum(axis=0), TINY**2)
+    q = joint / likelihood
     shares = q / norm
     expected = drawn * (R.T @ shares)  # probability of each noisy label if the true label is drawn from q
     of_p = q + power * (of_label - expected) - p
     return _Sums(
-        float(np.log(of_row).sum() + power * log_p[y, rows].sum()),
+        float(np.log(likelihood).sum() + power * log_p[y, rows].sum()),
         q @ of_label.T,
         R * (shares @ drawn.T),
         of_p.sum(axis=1),

@@ -10,10 +10,10 @@ from ..labels._groups import design_effect, in_order_of_appearance
 from ..transition._estimation import anchor_transition_matrix, finite_log, gold_transition_matrix
 from ._calibration import MOST_CLASSES_WITH_MATRIX, CalibratedLikelihood, Calibration
 from ._channels import Channel, OneT
-from ._class_offset import class_offset, shift_class_prior
+from ._class_prior import fit_log_prior_ratio, shift_class_prior
 from ._em import EMResult, FirstMaximum, first_maximum
 from ._feature_dependent import fit_feature_dependent_noise
-from ._held_out import Candidate, HeldOut
+from ._out_of_fold import Candidate, OutOfFold
 from ._pair_posterior import fit_channel, fit_pair_posterior, wrong_true_labels
 from ._rectified import Rectified, rectified
 from ._rules import EVIDENCE, N_FOLDS
@@ -34,12 +34,12 @@ class NoiseFit(NamedTuple):
 
     Attributes
     ----------
-    held_out : HeldOut
+    out_of_fold : OutOfFold
     best : Candidate
         Candidate with the highest evidence.
     log_evidence : ndarray of float
         Log-evidence of each candidate.
-    offset : ndarray of shape (c,)
+    log_prior_ratio : ndarray of shape (c,)
         Log ratio of the class priors of clean and noisy samples.
     one_T : EMResult
         Maximum-likelihood T that holds for all samples.
@@ -61,14 +61,14 @@ class NoiseFit(NamedTuple):
         Gain in the log-score of clean samples by a lower influence of the noisy labels.
     wrong_true_labels : ndarray of int
         Positions of clean samples whose true label is probably wrong; empty unless this best explains the pairs.
-    all_samples : HeldOut
-        `held_out` with the best candidate, and with samples that have no label.
+    all_samples : OutOfFold
+        `out_of_fold` with the best candidate, and with samples that have no label.
     """
 
-    held_out: HeldOut
+    out_of_fold: OutOfFold
     best: Candidate
     log_evidence: NDArray[np.float64]
-    offset: NDArray[np.float64]
+    log_prior_ratio: NDArray[np.float64]
     one_T: EMResult
     weights: NDArray[np.float64]
     calibration: Calibration | None
@@ -89,32 +89,32 @@ class NoiseFit(NamedTuple):
     @property
     def of_pairs(self) -> tuple[NDArray, NDArray, NDArray]:
         """Calibrated probabilities, true and noisy labels of the pairs with probabilities."""
-        of = self.held_out
+        of = self.out_of_fold
         known = of.noisy_of_clean >= 0
         return self.calibrated(self.best.proba_clean[known]), of.clean[known], of.noisy_of_clean[known]
 
 
-def fit_noise(held_out: HeldOut, start: NDArray, prior: Prior, *, stratified: bool, show: Any = iter) -> NoiseFit:
+def fit_noise(out_of_fold: OutOfFold, start: NDArray, prior: Prior, *, stratified: bool, show: Any = iter) -> NoiseFit:
     """Fit calibration and T to all labels, and a channel if the labels contradict one T for all samples.
 
     `start` of shape (c, c) is the initial T, `prior` as in `em_transition_matrix`. If `stratified`, the clean samples
     are stratified by class. `show` iterates over the candidates, with a progress bar.
     """
-    all_samples = held_out
-    held_out = held_out.labelled()
-    offset = np.zeros(len(start))
-    if stratified and len(held_out.clean):
-        offset = _class_offset(held_out, start)
-    likelihoods = _Likelihoods(held_out, start, prior, offset)
+    all_samples = out_of_fold
+    out_of_fold = out_of_fold.labelled()
+    log_prior_ratio = np.zeros(len(start))
+    if stratified and len(out_of_fold.clean):
+        log_prior_ratio = _log_prior_ratio(out_of_fold, start)
+    likelihoods = _Likelihoods(out_of_fold, start, prior, log_prior_ratio)
     best, first, log_evidence = likelihoods.most_likely(show)
     path, scores = likelihoods.by_influence(best, first)
     k = int(np.argmax(scores))
     one_T = path[k].finish()
     fit = NoiseFit(
-        held_out,
+        out_of_fold,
         best,
         log_evidence,
-        offset,
+        log_prior_ratio,
         one_T,
         likelihoods.weights(likelihoods.most ** _POWERS[k]),
         one_T.calibration,
@@ -125,9 +125,9 @@ def fit_noise(held_out: HeldOut, start: NDArray, prior: Prior, *, stratified: bo
         conflict=max(scores) - scores[-1],
         all_samples=all_samples._replace(candidates=[all_samples.candidates[int(log_evidence.argmax())]]),
     )
-    if held_out.pairs.any():
+    if out_of_fold.pairs.any():
         return _by_pairs(fit)
-    if len(held_out.clean) and len(start) <= MOST_CLASSES_WITH_MATRIX:
+    if len(out_of_fold.clean) and len(start) <= MOST_CLASSES_WITH_MATRIX:
         return _by_features(fit, path[len(path) // 2])
     return fit
 
@@ -135,33 +135,33 @@ def fit_noise(held_out: HeldOut, start: NDArray, prior: Prior, *, stratified: bo
 class _Likelihoods:
     """Likelihoods of T for the probabilities of a candidate and a weight of a clean sample."""
 
-    def __init__(self, held_out: HeldOut, start: NDArray, prior: Prior, offset: NDArray) -> None:
-        self.held_out = held_out
+    def __init__(self, out_of_fold: OutOfFold, start: NDArray, prior: Prior, log_prior_ratio: NDArray) -> None:
+        self.out_of_fold = out_of_fold
         self.start = start
         self.prior = prior
-        self.offset = offset
-        n = len(held_out.noisy)
-        m = len(held_out.clean)
+        self.log_prior_ratio = log_prior_ratio
+        n = len(out_of_fold.noisy)
+        m = len(out_of_fold.clean)
         # Clean samples get the same total weight as noisy ones, up to a limit. With pairs, every label counts once:
         # then a draw by features and noisy labels is ignorable (Rubin, "Inference and Missing Data", 1976)
-        self.most = min(n / m, LARGEST_WEIGHT) if m and not held_out.pairs.any() else 1.0
+        self.most = min(n / m, LARGEST_WEIGHT) if m and not out_of_fold.pairs.any() else 1.0
 
     def weights(self, weight: float) -> NDArray[np.float64]:
         """Weights of the clean samples, which make them representative, with this mean."""
-        of = self.held_out
-        equal = self.offset.any() or of.pairs.any()
-        return weight * (np.ones(len(of.clean)) if equal else of.weights_of_clean(self.offset))
+        of = self.out_of_fold
+        equal = self.log_prior_ratio.any() or of.pairs.any()
+        return weight * (np.ones(len(of.clean)) if equal else of.weights_of_clean(self.log_prior_ratio))
 
     def most_likely(self, show: Any) -> tuple[Candidate, FirstMaximum, NDArray[np.float64]]:
         """Candidate with the highest evidence, its maximum at the largest weight, and the evidence of all."""
-        of = self.held_out
+        of = self.out_of_fold
         pairs = of.scaled_pairs
         weights = self.weights(self.most)
         log_evidence: list[float] = []
         for candidate in show(of.candidates):
             _, proba, of_clean = candidate
             maximum = first_maximum(
-                proba, of.noisy, of_clean, of.clean, self.start, self.prior, pairs, weights, self.offset
+                proba, of.noisy, of_clean, of.clean, self.start, self.prior, pairs, weights, self.log_prior_ratio
             )
             if not log_evidence or maximum.log_evidence > max(log_evidence):
                 best = candidate
@@ -183,14 +183,14 @@ class _Likelihoods:
 
     def _score(self, best: Candidate, maximum: FirstMaximum, power: float) -> float:
         """Leave-one-out log-score of the clean samples."""
-        of = self.held_out
+        of = self.out_of_fold
         calibration = maximum.found.calibration
         assert calibration is not None  # there are clean samples
         left_out = leave_one_out(
             calibration(best.proba),
             of.noisy,
             maximum.found.transition_matrix,
-            shift_class_prior(calibration(best.proba_clean), self.offset),
+            shift_class_prior(calibration(best.proba_clean), self.log_prior_ratio),
             of.clean,
             self.weights(self.most**power),
             maximum.pseudo_counts,
@@ -198,24 +198,24 @@ class _Likelihoods:
         return float(finite_log(left_out[np.arange(len(of.clean)), of.clean]).sum())
 
 
-def _class_offset(held_out: HeldOut, start: NDArray) -> NDArray[np.float64]:
+def _log_prior_ratio(out_of_fold: OutOfFold, start: NDArray) -> NDArray[np.float64]:
     """Log ratio of the class priors of clean and noisy samples."""
-    _, proba, proba_clean = held_out.candidates[-1]
-    of_labels = proba.astype(np.float64), held_out.noisy, proba_clean.astype(np.float64), held_out.clean
-    return class_offset(CalibratedLikelihood(*of_labels, held_out.pairs), start)
+    _, proba, proba_clean = out_of_fold.candidates[-1]
+    of_labels = proba.astype(np.float64), out_of_fold.noisy, proba_clean.astype(np.float64), out_of_fold.clean
+    return fit_log_prior_ratio(CalibratedLikelihood(*of_labels, out_of_fold.pairs), start)
 
 
 # ---------------------------------------------------------------------------- if one T does not hold for all samples
 def _by_pairs(fit: NoiseFit) -> NoiseFit:
     """Fit a posterior to verified pairs that contradict one T, unless wrong true labels explain this."""
-    of = fit.held_out
+    of = fit.out_of_fold
     pairs = fit.of_pairs
     T = fit.transition_matrix
     proba = fit.calibrated(fit.best.proba)
     of_pairs, true, noisy = pairs
     effect = design_effect(np.eye(len(T))[true] - fit.channel.posterior(of_pairs, noisy), of.groups_of_pairs)
-    found = fit_pair_posterior(proba, of.noisy, T, pairs, of.scaled_pairs, fit.offset, effect)
-    evidence, wrong = wrong_true_labels(*pairs, T, fit.offset, effect)
+    found = fit_pair_posterior(proba, of.noisy, T, pairs, of.scaled_pairs, fit.log_prior_ratio, effect)
+    evidence, wrong = wrong_true_labels(*pairs, T, fit.log_prior_ratio, effect)
     if evidence > EVIDENCE + (found.log_evidence if found else 0.0):
         known = np.flatnonzero(of.noisy_of_clean >= 0)
         fit = fit._replace(wrong_true_labels=known[wrong > 0.5])
@@ -227,7 +227,7 @@ def _by_pairs(fit: NoiseFit) -> NoiseFit:
 
 def _by_features(fit: NoiseFit, one_T: FirstMaximum) -> NoiseFit:
     """Estimate T under feature-dependent noise, if the labels contradict one T."""
-    found = fit_feature_dependent_noise(one_T, fit.best.proba_clean.astype(np.float64), fit.held_out.clean)
+    found = fit_feature_dependent_noise(one_T, fit.best.proba_clean.astype(np.float64), fit.out_of_fold.clean)
     if found is None:
         return fit
     T, counts, calibration, power, _ = found
@@ -239,7 +239,7 @@ def _by_features(fit: NoiseFit, one_T: FirstMaximum) -> NoiseFit:
 # ---------------------------------------------------------------------------- error bars
 def with_error_bars(fit: NoiseFit) -> tuple[NoiseFit, TransitionUncertainty | None]:
     """Error bars of T; None with too many classes. If pairs contradict one T, they correct T."""
-    of = fit.held_out
+    of = fit.out_of_fold
     T = fit.transition_matrix
     if len(T) > MOST_CLASSES:
         return fit, None
@@ -247,7 +247,7 @@ def with_error_bars(fit: NoiseFit) -> tuple[NoiseFit, TransitionUncertainty | No
     of_clean = None
     if fit.one_T.calibration is not None:
         proba = fit.one_T.calibration(proba)
-        of_clean = shift_class_prior(fit.one_T.calibration(fit.best.proba_clean), fit.offset)
+        of_clean = shift_class_prior(fit.one_T.calibration(fit.best.proba_clean), fit.log_prior_ratio)
     effects = (1.0, 1.0, 1.0)
     if of.groups is not None and of_clean is not None:
         effects = _design_effects(fit, proba, of_clean, of.groups)
@@ -255,7 +255,7 @@ def with_error_bars(fit: NoiseFit) -> tuple[NoiseFit, TransitionUncertainty | No
     # differences between estimates of T contradict the model: by influence, ...
     bars = bars.widened(fit.one_T.transition_matrix - fit.at_weight_one)
     # with the class prior of other samples, pairs do not represent those with their given label
-    by_design = of.pairs.any() and not fit.offset.any()
+    by_design = of.pairs.any() and not fit.log_prior_ratio.any()
     if fit.is_one_T:  # ... by design, ...
         return fit, bars.widened(_rectified(fit).bias_of(T)) if by_design else bars
     if not of.pairs.any():  # ... and by features
@@ -272,7 +272,7 @@ def _design_effects(
     fit: NoiseFit, proba: NDArray, of_clean: NDArray, groups: tuple[NDArray, NDArray]
 ) -> tuple[float, float, float]:
     """Design effects of groups on the information in noisy samples, clean samples and pairs."""
-    of = fit.held_out
+    of = fit.out_of_fold
     one = np.eye(len(of.pairs))
     T = fit.one_T.transition_matrix
     known = of.noisy_of_clean >= 0
@@ -286,7 +286,7 @@ def _design_effects(
 
 def _rectified(fit: NoiseFit) -> Rectified:
     """T by the residuals of the pairs."""
-    of = fit.held_out
+    of = fit.out_of_fold
     T = fit.one_T.transition_matrix
     proba, y, noisy = fit.of_pairs
     of_pairs = fit.channel.posterior(proba, noisy)
@@ -299,7 +299,7 @@ def _rectified(fit: NoiseFit) -> Rectified:
     sizes = np.bincount(of.noisy, minlength=len(T)) + of.scaled_pairs.sum(axis=0)
     known = of.noisy_of_clean >= 0
     # within a given label, weights of its draw are equal
-    weights = np.ones(len(y)) if of.drawn is None else of.weights_of_clean(fit.offset)[known]
+    weights = np.ones(len(y)) if of.drawn is None else of.weights_of_clean(fit.log_prior_ratio)[known]
     design = None
     if of.weights is not None:
         design = of.weights[0], of.weights[1][known]
@@ -311,15 +311,15 @@ def _rectified(fit: NoiseFit) -> Rectified:
 
 
 # ---------------------------------------------------------------------------- start, and predictions of clean samples
-def shrunk_gold_start(held_out: HeldOut) -> NDArray[np.float64]:
+def shrunk_gold_start(out_of_fold: OutOfFold) -> NDArray[np.float64]:
     """Initial T: mean probabilities of the clean samples of each class, shrunk."""
-    c = len(held_out.pairs)
-    _, proba, proba_clean = held_out.candidates[0]
-    if not len(held_out.clean):
+    c = len(out_of_fold.pairs)
+    _, proba, proba_clean = out_of_fold.candidates[0]
+    if not len(out_of_fold.clean):
         return np.full((c, c), 1 / c)
-    missing = anchor_transition_matrix(proba) if (held_out.n_clean == 0).any() else None
-    T = gold_transition_matrix(proba_clean, held_out.clean, missing=missing)
-    return shrunk_to_symmetric(T, proba_clean, held_out.clean)
+    missing = anchor_transition_matrix(proba) if (out_of_fold.n_clean == 0).any() else None
+    T = gold_transition_matrix(proba_clean, out_of_fold.clean, missing=missing)
+    return shrunk_to_symmetric(T, proba_clean, out_of_fold.clean)
 
 
 def left_out_of_clean(fit: NoiseFit) -> NDArray[np.float64]:
@@ -327,16 +327,16 @@ def left_out_of_clean(fit: NoiseFit) -> NDArray[np.float64]:
 
     With more than 50 classes, where the information about T is too large to invert, by the calibration of all.
     """
-    of = fit.held_out
+    of = fit.out_of_fold
     of_clean = fit.calibrated(fit.best.proba_clean)
     if not len(of_clean) or len(of.pairs) > MOST_CLASSES:
         return of_clean
     one_T = fit.one_T
     counts = of.scaled_pairs + (0.0 if one_T.prior is None else one_T.strength * one_T.prior)
-    given = shift_class_prior(of_clean, fit.offset)
+    given = shift_class_prior(of_clean, fit.log_prior_ratio)
     proba = fit.calibrated(fit.best.proba)
     left_out = leave_one_out(proba, of.noisy, one_T.transition_matrix, given, of.clean, fit.weights, counts)
-    return shift_class_prior(left_out, -fit.offset)
+    return shift_class_prior(left_out, -fit.log_prior_ratio)
 
 
 def folds_of(order: NDArray[np.intp], n_folds: int, groups: NDArray | None = None) -> Iterator[NDArray[np.bool_]]:

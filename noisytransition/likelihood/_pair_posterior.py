@@ -43,7 +43,7 @@ def fit_pair_posterior(
     T: NDArray,
     pairs: tuple[NDArray, NDArray, NDArray],
     counts: NDArray,
-    offset: NDArray | float = 0.0,
+    log_prior_ratio: NDArray | float = 0.0,
     effect: float = 1.0,
 ) -> PairEstimate | None:
     r"""Estimate T from a posterior fitted to verified pairs, if these contradict one T for all samples.
@@ -59,16 +59,15 @@ def fit_pair_posterior(
     M = 0. Return None unless the log of the Bayes factor against one T, by Laplace's method, is above 3.
 
     Probabilities are calibrated and out-of-sample. `pairs` are those of the verified samples, with their true and noisy
-    labels; `counts` of shape (c, c) include pairs without probabilities. `offset` is the log ratio of the class priors
-    of the pairs and the noisy samples. The log-likelihood of dependent pairs is divided by their design effect
-    `effect`.
+    labels; `counts` of shape (c, c) include pairs without probabilities. `log_prior_ratio` compares the class priors of
+    the pairs and the noisy samples. The log-likelihood of dependent pairs is divided by their design effect.
 
     References
     ----------
     Genest, Zidek, "Combining Probability Distributions: A Critique and an Annotated Bibliography", 1986 (logarithmic
     pools). Kass, Raftery, "Bayes Factors", 1995.
     """
-    of_pairs, gain = fit_channel(*pairs, T, offset, effect)
+    of_pairs, gain = fit_channel(*pairs, T, log_prior_ratio, effect)
     proba_pairs, _, y_noisy_pairs = pairs
     labels = range(len(T))
     evidence = gain - _log_det(of_pairs, [proba_pairs[y_noisy_pairs == j] for j in labels], effect) / 2
@@ -76,7 +75,7 @@ def fit_pair_posterior(
     # of examples/benchmarks/zoo has no false alarm
     if evidence <= EVIDENCE:
         return None
-    channel = of_pairs._replace(offsets=of_pairs.offsets - offset)
+    channel = of_pairs._replace(offsets=of_pairs.offsets - log_prior_ratio)
     posterior = channel.posterior(proba, y_noisy)
     counts = counts + np.stack([posterior[y_noisy == j].sum(axis=0) for j in labels], axis=1)
     total = counts + T  # a class without samples keeps its row of T
@@ -84,7 +83,7 @@ def fit_pair_posterior(
 
 
 def wrong_true_labels(
-    proba: NDArray, y: NDArray, noisy: NDArray, T: NDArray, offset: NDArray | float = 0.0, effect: float = 1.0
+    proba: NDArray, y: NDArray, noisy: NDArray, T: NDArray, log_prior_ratio: NDArray | float = 0.0, effect: float = 1.0
 ) -> tuple[float, NDArray[np.float64]]:
     """Log-evidence that some true labels are wrong at random, under one T, and the probability of each to be wrong.
 
@@ -93,7 +92,7 @@ def wrong_true_labels(
     """
     c = len(T)
     rows = np.arange(len(y))
-    right = special.softmax(finite_log(proba) + finite_log(T.T[noisy]) + offset, axis=1)[rows, y]
+    right = special.softmax(finite_log(proba) + finite_log(T.T[noisy]) + log_prior_ratio, axis=1)[rows, y]
 
     def loss(e: float) -> float:
         return float(-finite_log((1 - e) * right + e / c).sum())
@@ -105,7 +104,7 @@ def wrong_true_labels(
 
 
 def fit_channel(
-    proba: NDArray, y: NDArray, noisy: NDArray, T: NDArray, offset: NDArray | float = 0.0, effect: float = 1.0
+    proba: NDArray, y: NDArray, noisy: NDArray, T: NDArray, log_prior_ratio: NDArray | float = 0.0, effect: float = 1.0
 ) -> tuple[LogLinear, float]:
     """Posterior fitted to the pairs, whose log-likelihood is divided by `effect`, and the gain over one T."""
     c = len(T)
@@ -116,7 +115,7 @@ def fit_channel(
     def loss(x: NDArray) -> tuple[float, NDArray]:
         powers = np.exp(x[:2])
         offsets = x[2:].reshape(c, c)
-        log_q = special.log_softmax(factors @ powers + offsets[noisy] + offset, axis=1)
+        log_q = special.log_softmax(factors @ powers + offsets[noisy] + log_prior_ratio, axis=1)
         residual = np.exp(log_q) / effect
         of_offsets = PRECISION * offsets
         residual[rows, y] -= 1 / effect
@@ -127,7 +126,7 @@ def fit_channel(
 
     at_one = np.zeros(2 + c * c)
     best: Any = optimize.minimize(loss, at_one, jac=True, method="L-BFGS-B")
-    fitted = start._replace(powers=np.exp(best.x[:2]), offsets=best.x[2:].reshape(c, c) + offset)
+    fitted = start._replace(powers=np.exp(best.x[:2]), offsets=best.x[2:].reshape(c, c) + log_prior_ratio)
     return fitted, float(loss(at_one)[0] - best.fun)
 
 

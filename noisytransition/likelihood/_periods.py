@@ -12,7 +12,7 @@ _STEPS = 2.0 ** np.arange(-5, 3)
 # Newton's method: largest number of iterations, longest change of a logit, and tolerance
 _MAX_ITERATIONS = 50
 _LONGEST = 1.0
-_TOLERANCE = 1e-6
+_LOGIT_TOLERANCE = 1e-6
 
 
 def shares_along_time(counts: NDArray, common: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -69,7 +69,7 @@ def _maximum(n: NDArray, total: NDArray, level: NDArray, step: float, n_walks: i
         factor = linalg.cholesky_banded(np.stack([between.ravel(), curvature.ravel()]))
         slope = of_walks(n - total * share) - pull
         change = linalg.cho_solve_banded((factor, False), slope.ravel()).reshape(slope.shape)
-        if np.abs(change).max() < _TOLERANCE:
+        if np.abs(change).max() < _LOGIT_TOLERANCE:
             break
         apart += np.clip(change, -_LONGEST, _LONGEST)
     of_period = (special.xlogy(n, share) + special.xlog1py(total - n, -share)).sum(axis=0)

@@ -34,11 +34,11 @@ class Views(NamedTuple):
         return {name: finite_log(of) for name, of in self._asdict().items() if of is not None}
 
 
-def pool_weights(views: Views, y: NDArray, offset: NDArray | float = 0.0) -> dict[str, float]:
+def pool_weights(views: Views, y: NDArray, log_prior_ratio: NDArray | float = 0.0) -> dict[str, float]:
     """Weights of the views in the pool ``P(i) ~ exp(sum_k w[k] logs[k][i])``, for clean samples with labels y.
 
     Maximum a posteriori, with unit normal priors around Bayes' rule. A weight below 1 says that a view is certain too
-    often, or repeats what another view says. `offset` is the log ratio of the class priors of clean and noisy samples.
+    often, or repeats what another view says. `log_prior_ratio` compares the class priors of clean and noisy samples.
 
     References
     ----------
@@ -50,7 +50,7 @@ def pool_weights(views: Views, y: NDArray, offset: NDArray | float = 0.0) -> dic
     prior = np.array([_BAYES[name] for name in logs])
 
     def loss(w: NDArray) -> tuple[float, NDArray]:
-        log_p = special.log_softmax(of_views @ w + offset, axis=1)
+        log_p = special.log_softmax(of_views @ w + log_prior_ratio, axis=1)
         slope = np.einsum("ni,nik->k", np.exp(log_p), of_views) - of_views[rows, y].sum(axis=0)
         return ((w - prior) ** 2).sum() / 2 - log_p[rows, y].sum(), w - prior + slope
 

@@ -11,7 +11,7 @@ from ..transition._checks import check_transition_matrix
 from ..transition._estimation import TINY, finite_log, normalise_rows
 
 # candidate pseudo-counts per class, a tenth of a decade apart, since the maximum of the evidence is flat
-_STRENGTHS = np.geomspace(0.1, 1e6, 71)
+_PRIOR_STRENGTHS = np.geomspace(0.1, 1e6, 71)
 # first try every seventh strength, then the neighbours of the best
 _STRIDE = 7
 
@@ -60,8 +60,8 @@ def least_strength(M: NDArray) -> float:
 def _highest_evidence(counts: NDArray, M: NDArray, groups: list[NDArray[np.bool_]]) -> tuple[float, float]:
     """Highest log-evidence, and the strength that attains it."""
     evidence_of = Evidence(counts, M, groups)
-    strengths = _STRENGTHS.tolist()
-    n = len(_STRENGTHS)
+    strengths = _PRIOR_STRENGTHS.tolist()
+    n = len(_PRIOR_STRENGTHS)
     if not evidence_of.entries:  # the prior excludes all labels
         return 0.0, 0.0
 

@@ -15,9 +15,9 @@ from ._rules import EVIDENCE, N_FOLDS, WARN_P
 
 # Maximum number of EM steps, and tolerance of T
 _MAX_STEPS = 200
-_TOLERANCE = 1e-4
+_SOURCES_TOLERANCE = 1e-4
 # Pseudo-counts per class of the common T, from which the evidence selects
-_STRENGTHS = np.geomspace(0.5, 1000, 23)
+_SOURCE_STRENGTHS = np.geomspace(0.5, 1000, 23)
 # Pseudo-counts of each entry of the common T
 _SMALLEST_COUNT = 1e-3
 # Candidate precisions of the weights around their mean; infinite: one common weight
@@ -171,7 +171,7 @@ class _Labels:
             posterior = self.posterior(matrices, np.ones(n_sources), true)
             last = matrices
             matrices = self.matrices(posterior)
-            if np.abs(matrices - last).max() < _TOLERANCE:
+            if np.abs(matrices - last).max() < _SOURCES_TOLERANCE:
                 break
         return matrices, posterior
 
@@ -232,7 +232,7 @@ def _common(counts: NDArray) -> NDArray[np.float64]:
 
 def shrunk_shares(counts: NDArray, common: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Shrink the rows of each source towards the common rows; return them and the log-evidence of each source."""
-    strength = max(_STRENGTHS, key=lambda a: _log_evidence(counts, a * common).sum())
+    strength = max(_SOURCE_STRENGTHS, key=lambda a: _log_evidence(counts, a * common).sum())
     total = counts + strength * common
     return total / total.sum(axis=2, keepdims=True), _log_evidence(counts, strength * common)
 

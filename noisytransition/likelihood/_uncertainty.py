@@ -149,12 +149,12 @@ def error_bars(
     """
     of_noisy, of_clean, of_counts = design_effects
     found = _information(proba, y, T, counts * (of_noisy / of_counts))
-    slope, of_T, of_both, of_map = (of / of_noisy for of in found)
-    of_T += _PRIOR_PRECISION * np.eye(len(of_T))
+    slope, info_T, info_map_T, info_map = (of / of_noisy for of in found)
+    info_T += _PRIOR_PRECISION * np.eye(len(info_T))
     if proba_clean is not None:
-        of_map += _clean_information(proba_clean) / of_clean + np.diag(map_prior(proba))
-        of_T -= of_both.T @ np.linalg.solve(of_map, of_both)
-    return _cut_at_zero(T, slope, of_T)
+        info_map += _clean_information(proba_clean) / of_clean + np.diag(map_prior(proba))
+        info_T -= info_map_T.T @ np.linalg.solve(info_map, info_map_T)
+    return _cut_at_zero(T, slope, info_T)
 
 
 def leave_one_out(
@@ -175,11 +175,11 @@ def leave_one_out(
     Cross-Validation", JRSS B 2020.
     """
     c = len(T)
-    _, of_T, of_both, of_map = _information(proba, y, T, counts)
-    of_T += _PRIOR_PRECISION * np.eye(len(of_T))
-    of_map += np.diag(map_prior(proba)) - of_both @ np.linalg.solve(of_T, of_both.T)
-    of_map += _clean_information(of_clean, weights)
-    covariance = np.linalg.pinv(of_map, hermitian=True)
+    _, info_T, info_map_T, info_map = _information(proba, y, T, counts)
+    info_T += _PRIOR_PRECISION * np.eye(len(info_T))
+    info_map += np.diag(map_prior(proba)) - info_map_T @ np.linalg.solve(info_T, info_map_T.T)
+    info_map += _clean_information(of_clean, weights)
+    covariance = np.linalg.pinv(info_map, hermitian=True)
     most = max(1, _CHUNK // c)
     blocks = (slice(i, i + most) for i in range(0, len(y_clean), most))
     return np.concatenate([_without_each(of_clean[i], y_clean[i], weights[i], covariance) for i in blocks])
@@ -271,25 +271,25 @@ def _information(proba: NDArray, y: NDArray, T: NDArray, counts: NDArray) -> tup
     c = len(T)
     n_map = len(map_prior(proba[:1]))
     slope = (counts / np.maximum(T, TINY)).T
-    of_T = np.stack([np.diag(of_column) for of_column in (counts / np.maximum(T, TINY) ** 2).T])
-    of_both = np.zeros((n_map, c, c))
-    of_map = np.zeros((n_map, n_map))
+    info_T = np.stack([np.diag(of_column) for of_column in (counts / np.maximum(T, TINY) ** 2).T])
+    info_map_T = np.zeros((n_map, c, c))
+    info_map = np.zeros((n_map, n_map))
     for start in range(0, len(y), _CHUNK):
         p = proba[start : start + _CHUNK]
         labels = y[start : start + _CHUNK]
         joint = p * T.T[labels]
         likelihood = joint.sum(axis=1, keepdims=True)
-        of_row = p / likelihood
+        ratio = p / likelihood
         scores = map_scores(p, joint / likelihood - p)
-        of_map += scores.T @ scores
+        info_map += scores.T @ scores
         for j in np.unique(labels):  # a sample has information about the column of T of its label
             mine = labels == j
-            slope[j] += of_row[mine].sum(axis=0)
-            of_T[j] += of_row[mine].T @ of_row[mine]
-            of_both[:, j] += scores[mine].T @ of_row[mine]
+            slope[j] += ratio[mine].sum(axis=0)
+            info_T[j] += ratio[mine].T @ ratio[mine]
+            info_map_T[:, j] += scores[mine].T @ ratio[mine]
     by_free = _derivative(T)
-    information = (by_free @ sparse.block_diag(of_T, format="csr") @ by_free.T).toarray()
-    return by_free @ slope.ravel(), information, (by_free @ of_both.reshape(n_map, -1).T).T, of_map
+    information = (by_free @ sparse.block_diag(info_T, format="csr") @ by_free.T).toarray()
+    return by_free @ slope.ravel(), information, (by_free @ info_map_T.reshape(n_map, -1).T).T, info_map
 
 
 def _clean_information(proba: NDArray, weights: NDArray | None = None) -> NDArray:

@@ -263,18 +263,18 @@ def _tangent(
     clean: list[Tensor] = []
     moved: list[Tensor] = []
     of_outputs = _cotangents(of_logits, [layer.weight for layer in layers], noisy)
-    for layer, (rate, of_bias), inputs, d in zip(layers, rates, noisy, of_outputs, strict=True):
+    for layer, (rate, bias_rate), inputs, d in zip(layers, rates, noisy, of_outputs, strict=True):
         clean.append(x.relu_() if clean else x)
         moved.append(torch.addmm(layer.weight, d.T, inputs, alpha=-rate))
-        bias = None if layer.bias is None else torch.sub(layer.bias, d.sum(0), alpha=of_bias)
+        bias = None if layer.bias is None else torch.sub(layer.bias, d.sum(0), alpha=bias_rate)
         x = F.linear(clean[-1], moved[-1], bias)
     log_proba = torch.log_softmax(x, 1)
     of_clean = log_proba.exp().div_(len(x))
     of_clean.scatter_add_(1, y[:, None], x.new_full((len(x), 1), -1 / len(x)))
     tangent = torch.zeros(())
     of_outputs = _cotangents(of_clean, moved, clean)
-    for layer, (rate, of_bias), inputs, x, d in zip(layers, rates, noisy, clean, of_outputs, strict=True):
-        own = torch.addmm(of_bias * d.sum(0), inputs, x.T @ d, alpha=rate)
+    for layer, (rate, bias_rate), inputs, x, d in zip(layers, rates, noisy, clean, of_outputs, strict=True):
+        own = torch.addmm(bias_rate * d.sum(0), inputs, x.T @ d, alpha=rate)
         is_first = layer is layers[0]
         tangent = own if is_first else own.addmm_(_through_relu(tangent, inputs), layer.weight.T)
     return tangent, F.nll_loss(log_proba, y)

@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from ..base._classifier import NoisyLabelClassifier
-from ..fitting._run import Run
+from ..fitting._run import FitContext
 
 
 class CrossEntropyClassifier(NoisyLabelClassifier):
@@ -39,5 +39,5 @@ class CrossEntropyClassifier(NoisyLabelClassifier):
 
     _PUBLISHED: ClassVar = {}
 
-    def _fit(self, run: Run) -> None:
+    def _fit(self, run: FitContext) -> None:
         self.net_ = run.train("cross_entropy")

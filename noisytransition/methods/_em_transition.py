@@ -18,13 +18,13 @@ from ..data._warnings import warn_if_sparse, warn_of_groups
 from ..fitting._checks import CONSTRAINTS, NUMBER
 from ..fitting._cross_fitting import check_folds, cross_fit, of_both, predict_from_clean, train_on_both
 from ..fitting._parameters import Module
-from ..fitting._run import Run
+from ..fitting._run import FitContext
 from ..fitting._starts import classes_without_clean_rows, start_of_transition
 from ..labels._pandas import in_class_order
-from ..likelihood._class_offset import shift_class_prior, weights_of_clean_rows
+from ..likelihood._class_prior import shift_class_prior, weights_of_clean_rows
 from ..likelihood._diagnostics import warn_of_reasons, worse_than_labels
 from ..likelihood._fit import LARGEST_WEIGHT, NoiseFit
-from ..likelihood._held_out import HeldOut, select_epochs
+from ..likelihood._out_of_fold import OutOfFold, select_epochs
 from ..likelihood._pool import Views, pool_weights, pooled, shares_of_views
 from ..likelihood._shrinkage import Prior, check_prior
 from ..losses import GoldCorrectionLoss, PosteriorLoss
@@ -167,28 +167,28 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         self.verified_sampling = verified_sampling
         self.n_jobs = n_jobs
 
-    def _fit(self, run: Run) -> None:
+    def _fit(self, run: FitContext) -> None:
         start, warm_up = self._start(run)
         weight = self._clean_weight(run)
         # a network of them alone would never predict a class without samples, which the folds need, too
         per_class = np.bincount(run.clean.label, minlength=len(run.classes))
         alone = self.cv is not None and per_class.min() >= 2
         loss = partial(GoldCorrectionLoss, start, weight, ignore_index=None)
-        held_out, of_alone = cross_fit(run, loss, cv=self.cv, n_jobs=self.n_jobs, alone=alone)
-        fit = self._fit_noise_model(run, held_out, start)
+        out_of_fold, of_alone = cross_fit(run, loss, cv=self.cv, n_jobs=self.n_jobs, alone=alone)
+        fit = self._fit_noise_model(run, out_of_fold, start)
         model = self.noise_model_
-        held_out = fit.held_out  # without unlabelled samples
-        counts = np.maximum(model.transition_counts_ - held_out.scaled_pairs, 0)  # without the verified samples
+        out_of_fold = fit.out_of_fold  # without unlabelled samples
+        counts = np.maximum(model.transition_counts_ - out_of_fold.scaled_pairs, 0)  # without the verified samples
         T = normalise_rows(counts + _SMALLEST_COUNT * model.transition_matrix_)
-        chosen = select_epochs(held_out, model.best_candidate_, T)
+        chosen = select_epochs(out_of_fold, model.best_candidate_, T)
         self.n_epochs_ = chosen.epochs
         # more epochs may help: continue from the warm-up; other networks would keep labels that it has memorised
-        module = warm_up.plain_module_ if warm_up and chosen is held_out.candidates[-1] else None
+        module = warm_up.plain_module_ if warm_up and chosen is out_of_fold.candidates[-1] else None
         clean = run.clean
         if self.verified_sampling == "stratified":  # batches then have the class prior of the noisy samples
             clean = clean.with_columns(sample_weight=weights_of_clean_rows(model.log_prior_ratio_, clean.label))
         if self.cv is None:
-            self._warn_if_worse(held_out, chosen.proba_clean)
+            self._warn_if_worse(out_of_fold, chosen.proba_clean)
             rows = run.noisy, clean
             last: nn.Module = GoldCorrectionLoss(T, weight, ignore_index=None)
         else:
@@ -197,27 +197,27 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
             last = PosteriorLoss(posterior, weight)
         self.net_ = train_on_both(run, "em", *rows, loss=last, module=module, max_epochs=self.n_epochs_)
 
-    def _posterior(self, run: Run, fit: NoiseFit, of_alone: NDArray | None, clean: Rows) -> NDArray[np.float64]:
+    def _posterior(self, run: FitContext, fit: NoiseFit, of_alone: NDArray | None, clean: Rows) -> NDArray[np.float64]:
         """P(true | x, label) of the noisy samples, from features, label and a network of the clean samples."""
         of_noisy, of_clean = self.noise_model_._views(fit, self.transition_matrix_)
         n = len(run.noisy)  # without unlabelled samples
         of_noisy = Views(*(of[:n] for of in of_noisy if of is not None))
         proba = None if of_alone is None else predict_from_clean(run, "clean", clean, run.noisy)
         if of_alone is not None and proba is not None:
-            of_noisy = of_noisy._replace(clean=shift_class_prior(proba, -fit.offset))
-            of_clean = of_clean._replace(clean=shift_class_prior(of_alone, -fit.offset))
-        self.posterior_weights_ = pool_weights(of_clean, fit.held_out.clean, fit.offset)
+            of_noisy = of_noisy._replace(clean=shift_class_prior(proba, -fit.log_prior_ratio))
+            of_clean = of_clean._replace(clean=shift_class_prior(of_alone, -fit.log_prior_ratio))
+        self.posterior_weights_ = pool_weights(of_clean, fit.out_of_fold.clean, fit.log_prior_ratio)
         self.noise_model_.shares_of_views_ = shares_of_views(of_clean, self.posterior_weights_)
-        self._warn_if_worse(fit.held_out, pooled(of_clean._replace(label=None), self.posterior_weights_))
+        self._warn_if_worse(fit.out_of_fold, pooled(of_clean._replace(label=None), self.posterior_weights_))
         return pooled(of_noisy, self.posterior_weights_)
 
-    def _warn_if_worse(self, held_out: HeldOut, of_clean: NDArray) -> None:
+    def _warn_if_worse(self, out_of_fold: OutOfFold, of_clean: NDArray) -> None:
         """Warn if the labels of clean samples are more accurate than these predictions."""
-        reasons = worse_than_labels(of_clean, held_out.clean, held_out.noisy_of_clean)
+        reasons = worse_than_labels(of_clean, out_of_fold.clean, out_of_fold.noisy_of_clean)
         warn_of_reasons(reasons, stacklevel=6)
         self.diagnostics_ |= reasons
 
-    def _start(self, run: Run) -> tuple[NDArray[np.float64], Any]:
+    def _start(self, run: FitContext) -> tuple[NDArray[np.float64], Any]:
         """Initial T, and the warm-up that it is estimated from, if any."""
         epochs = self.warm_up_epochs
         if epochs is None:
@@ -227,7 +227,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
             return start_of_transition(run, "anchor", epochs, percentile="auto")
         return start_of_transition(run, init, epochs)
 
-    def _clean_weight(self, run: Run) -> Any:
+    def _clean_weight(self, run: FitContext) -> Any:
         """Weight of a clean sample in the training, relative to a noisy one."""
         if self.clean_weight != "auto":
             return self.clean_weight
@@ -235,26 +235,26 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         most = min(len(run.noisy), _MOST_OF_CLASS * len(run.classes), LARGEST_WEIGHT * n_clean)
         return max(most / n_clean, 1.0) ** 0.5
 
-    def _fit_noise_model(self, run: Run, held_out: HeldOut, start: NDArray) -> NoiseFit:
+    def _fit_noise_model(self, run: FitContext, out_of_fold: OutOfFold, start: NDArray) -> NoiseFit:
         """Estimate T, set its fitted attributes and warn of its diagnostics."""
         prior = in_class_order(self.prior, run.classes)  # an array, which can be saved
         show = run.progress("transition matrix")
         model = LabelNoiseModel(prior=prior, verified_sampling=self.verified_sampling)
-        fit = model._fit_candidates(held_out, run.classes, start, len(run.classes), show)
+        fit = model._fit_candidates(out_of_fold, run.classes, start, len(run.classes), show)
         self.noise_model_ = model
         self.diagnostics_ = model.diagnostics_
         self.transition_init_ = start
         self.transition_history_ = np.stack([start, model.transition_matrix_])
-        epochs = np.array([candidate.epochs for candidate in held_out.candidates])
+        epochs = np.array([candidate.epochs for candidate in out_of_fold.candidates])
         self.cv_results_ = {"epochs": epochs, "log_evidence": model.log_evidence_}
         if self.cv is not None:
-            best = held_out.candidates[model.best_candidate_]
-            self.oof_proba_ = model.calibrate(held_out.in_order(best.proba, best.proba_clean)).astype(np.float32)
+            best = out_of_fold.candidates[model.best_candidate_]
+            self.oof_proba_ = model.calibrate(out_of_fold.in_order(best.proba, best.proba_clean)).astype(np.float32)
         warn_of_reasons(self.diagnostics_, stacklevel=5)
         return fit
 
     # ---- checks
-    def _check_data(self, run: Run) -> None:
+    def _check_data(self, run: FitContext) -> None:
         check_prior(self.prior, len(run.classes), "prior")
         groups = of_both(run, "group")
         check_folds(self.cv, len(run.noisy), run.n_clean, groups)

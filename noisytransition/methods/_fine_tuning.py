@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 from ..base._classifier import NoisyLabelClassifier
 from ..fitting._checks import CONSTRAINTS, COUNT_FROM_0, POSITIVE
 from ..fitting._parameters import Module
-from ..fitting._run import Run
+from ..fitting._run import FitContext
 
 
 class FineTuningClassifier(NoisyLabelClassifier):
@@ -60,7 +60,7 @@ class FineTuningClassifier(NoisyLabelClassifier):
         self.fine_tuning_epochs = fine_tuning_epochs
         self.fine_tuning_lr = fine_tuning_lr
 
-    def _fit(self, run: Run) -> None:
+    def _fit(self, run: FitContext) -> None:
         noisy_net = run.train("cross_entropy")
         self.net_ = run.train(
             "fine_tuning",

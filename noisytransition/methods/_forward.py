@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from ..base._classifier import NoisyLabelClassifier
 from ..base._noise_model_mixin import NoiseModelMixin
 from ..fitting._parameters import Module
-from ..fitting._run import Run
+from ..fitting._run import FitContext
 from ..fitting._starts import keep_transition, start_of_transition
 from ..losses import ForwardLoss
 from ..selection import BestEpoch
@@ -80,7 +80,7 @@ class ForwardClassifier(NoiseModelMixin, NoisyLabelClassifier):
         self.anchor_percentile = anchor_percentile
         self.validation_fraction = validation_fraction
 
-    def _fit(self, run: Run) -> None:
+    def _fit(self, run: FitContext) -> None:
         T, _ = start_of_transition(
             run,
             self.transition_init,

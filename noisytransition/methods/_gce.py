@@ -9,7 +9,7 @@ from sklearn.utils._param_validation import Interval
 from ..base._classifier import NoisyLabelClassifier
 from ..fitting._checks import CONSTRAINTS, COUNT_FROM_0
 from ..fitting._parameters import Module
-from ..fitting._run import Run
+from ..fitting._run import FitContext
 from ..losses import GeneralizedCrossEntropyLoss
 from ..updates import Truncation
 
@@ -77,7 +77,7 @@ class GCEClassifier(NoisyLabelClassifier):
         self.truncation = truncation
         self.truncation_start = truncation_start
 
-    def _fit(self, run: Run) -> None:
+    def _fit(self, run: FitContext) -> None:
         start = run.params["max_epochs"] // 3 if self.truncation_start is None else self.truncation_start
         self.net_ = run.train(
             "generalized_cross_entropy",

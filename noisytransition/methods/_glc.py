@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from ..base._classifier import NoisyLabelClassifier
 from ..base._noise_model_mixin import NoiseModelMixin
 from ..fitting._parameters import Module
-from ..fitting._run import Run
+from ..fitting._run import FitContext
 from ..fitting._starts import keep_transition, start_of_transition
 from ..losses import GoldCorrectionLoss
 from ..nets._rows import noisy_and_clean
@@ -70,7 +70,7 @@ class GLCClassifier(NoiseModelMixin, NoisyLabelClassifier):
         self.transition_init = transition_init
         self.warm_up_epochs = warm_up_epochs
 
-    def _fit(self, run: Run) -> None:
+    def _fit(self, run: FitContext) -> None:
         T, _ = start_of_transition(run, self.transition_init, self.warm_up_epochs)
         loss = GoldCorrectionLoss(T, ignore_index=None)
         self.net_ = run.train("gold_loss_correction", noisy_and_clean(run.noisy, run.clean), loss=loss)

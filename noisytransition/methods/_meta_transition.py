@@ -9,7 +9,7 @@ from ..base._classifier import NoisyLabelClassifier
 from ..base._noise_model_mixin import NoiseModelMixin
 from ..fitting._checks import CONSTRAINTS, NUMBER
 from ..fitting._parameters import Module
-from ..fitting._run import Run
+from ..fitting._run import FitContext
 from ..fitting._starts import keep_transition, start_of_transition
 from ..losses import ForwardLoss, GoldCorrectionLoss
 from ..nets import CleanBatches
@@ -123,7 +123,7 @@ class MetaTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         self.refit = refit
         self.from_warm_up = from_warm_up
 
-    def _fit(self, run: Run) -> None:
+    def _fit(self, run: FitContext) -> None:
         start, warm_up = start_of_transition(
             run, self.transition_init, self.warm_up_epochs, needs_net=self.from_warm_up
         )

@@ -12,7 +12,7 @@ from ..base._classifier import NoisyLabelClassifier
 from ..data._read import Samples
 from ..fitting._checks import CONSTRAINTS, POSITIVE
 from ..fitting._parameters import Module
-from ..fitting._run import Run
+from ..fitting._run import FitContext
 from ..labels._read import complete_codes
 from ..losses import WeightedLoss
 from ..nets import CleanBatches
@@ -88,7 +88,7 @@ class MWNetClassifier(NoisyLabelClassifier):
     def _loss(self) -> WeightedLoss:  # `sample_weights` of a loaded classifier needs V
         return WeightedLoss()
 
-    def _fit(self, run: Run) -> None:
+    def _fit(self, run: FitContext) -> None:
         update = MetaGradient(
             CleanBatches(run.clean, self.meta_batch_size or self.batch_size),
             lr=self.weight_lr,

@@ -9,7 +9,7 @@ from ..base._classifier import NoisyLabelClassifier
 from ..base._noise_model_mixin import NoiseModelMixin
 from ..fitting._checks import CONSTRAINTS, NUMBER
 from ..fitting._parameters import Module
-from ..fitting._run import Run
+from ..fitting._run import FitContext
 from ..fitting._starts import keep_transition, start_of_transition
 from ..losses import ForwardLoss
 from ..updates import ByGradient
@@ -84,7 +84,7 @@ class SModelClassifier(NoiseModelMixin, NoisyLabelClassifier):
         self.warm_up_epochs = warm_up_epochs
         self.transition_lr = transition_lr
 
-    def _fit(self, run: Run) -> None:
+    def _fit(self, run: FitContext) -> None:
         start, warm_up = start_of_transition(run, self.transition_init, self.warm_up_epochs, needs_net=True)
         self.net_ = run.train(
             "s_model",

@@ -10,7 +10,7 @@ from ..base._classifier import NoisyLabelClassifier
 from ..base._noise_model_mixin import NoiseModelMixin
 from ..fitting._checks import CONSTRAINTS, POSITIVE
 from ..fitting._parameters import Module
-from ..fitting._run import Run
+from ..fitting._run import FitContext
 from ..fitting._starts import keep_transition, start_of_transition
 from ..losses import ImportanceReweightedLoss
 from ..selection import BestEpoch
@@ -90,7 +90,7 @@ class TRevisionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         self.revision_lr = revision_lr
         self.validation_fraction = validation_fraction
 
-    def _fit(self, run: Run) -> None:
+    def _fit(self, run: FitContext) -> None:
         of_every_stage: dict[str, Any] = {
             "select": BestEpoch("valid_noisy_acc", lower_is_better=False),
             "validation_fraction": self.validation_fraction,

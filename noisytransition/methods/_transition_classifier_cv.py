@@ -27,10 +27,10 @@ from ..fitting._run import progress_bar
 from ..labels._pandas import in_class_order, warn_of_order
 from ..labels._read import Labels, SeparateLabels, labels_of_fit
 from ..likelihood._calibration import Calibration
-from ..likelihood._class_offset import shift_class_prior
+from ..likelihood._class_prior import shift_class_prior
 from ..likelihood._diagnostics import warn_of_reasons, worse_than_labels
 from ..likelihood._fit import NoiseFit, fit_noise, shrunk_gold_start
-from ..likelihood._held_out import Candidate, HeldOut, denoised, held_out_of
+from ..likelihood._out_of_fold import Candidate, OutOfFold, denoised, out_of_fold_of
 from ..likelihood._pool import Views, pool_weights, pooled, shares_of_views
 from ..likelihood._shrinkage import Prior, check_prior
 from ..noise_model._model import LabelNoiseModel
@@ -240,7 +240,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         predicted = self._predicted(rows, folds, without_folds)
         self._keep(rows, self._calibrated(predicted, labels.classes), alone)
 
-    def _predicted(self, rows: _Rows, folds: NDArray[np.intp], targets: list[_Target]) -> HeldOut:
+    def _predicted(self, rows: _Rows, folds: NDArray[np.intp], targets: list[_Target]) -> OutOfFold:
         """Train without each fold, on the labels in its place of `targets`, and predict it."""
         proba = np.empty((len(folds), len(rows.labels.classes)))
         tasks = (
@@ -249,7 +249,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         )
         for i, of_fold in enumerate(self._done(tasks)):
             proba[folds == i] = of_fold
-        return held_out_of(Candidate(0, *np.split(proba, [len(rows.labels.noisy)])), rows.labels)
+        return out_of_fold_of(Candidate(0, *np.split(proba, [len(rows.labels.noisy)])), rows.labels)
 
     def _done(self, tasks: Iterable[Any]) -> Any:
         """Yield the results of the trainings without each fold."""
@@ -258,11 +258,11 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         results = Parallel(self.n_jobs, return_as="generator")(tasks)
         return progress_bar("training without each fold", results, total=self.cv)
 
-    def _calibrated(self, held_out: HeldOut, classes: NDArray) -> NoiseFit:
+    def _calibrated(self, out_of_fold: OutOfFold, classes: NDArray) -> NoiseFit:
         """Fit of the noise, with the calibration of the predictions."""
         prior = in_class_order(self.prior, classes)
         return fit_noise(
-            held_out, shrunk_gold_start(held_out), prior, stratified=self.verified_sampling == "stratified"
+            out_of_fold, shrunk_gold_start(out_of_fold), prior, stratified=self.verified_sampling == "stratified"
         )
 
     def _of_clean(self, rows: _Rows, folds: NDArray[np.intp]) -> _OfClean:
@@ -292,9 +292,9 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         Those without a fold do not depend on its verified samples by way of the clones of verified samples.
         """
         of_noisy, of_clean = self.noise_model_._views(fit, T)
-        held_out = None if alone.held_out is None else alone.held_out[len(rows.labels.noisy) :]
-        of_clean = of_clean._replace(clean=held_out)
-        self.posterior_weights_ = weights = pool_weights(of_clean, rows.labels.clean, fit.offset)
+        out_of_fold = None if alone.out_of_fold is None else alone.out_of_fold[len(rows.labels.noisy) :]
+        of_clean = of_clean._replace(clean=out_of_fold)
+        self.posterior_weights_ = weights = pool_weights(of_clean, rows.labels.clean, fit.log_prior_ratio)
         self.noise_model_.shares_of_views_ = shares_of_views(of_clean, weights)
         targets = [rows.relabelled(pooled(of_noisy._replace(clean=proba), weights)) for proba in alone.of_noisy]
         return targets, of_clean
@@ -308,9 +308,9 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         self.clean_estimator_ = alone.estimator
         self.calibration_ = fit.calibration
         self.classes_ = labels.classes
-        self.prediction_weights_ = pool_weights(of_clean._replace(label=None), labels.clean, fit.offset)
+        self.prediction_weights_ = pool_weights(of_clean._replace(label=None), labels.clean, fit.log_prior_ratio)
         features = np.concatenate([fit.calibrated(fit.all_samples.candidates[0].proba), of_clean.features])
-        proba = pooled(Views(features, clean=alone.held_out), self.prediction_weights_)
+        proba = pooled(Views(features, clean=alone.out_of_fold), self.prediction_weights_)
         self.oof_proba_ = fit.all_samples.in_order(*np.split(proba, [n]))
         self.diagnostics_ = self.noise_model_.diagnostics_
         self.diagnostics_ |= worse_than_labels(proba[n:], labels.clean, labels.noisy_of_clean)
@@ -364,12 +364,12 @@ class _OfClean(NamedTuple):
     """Clone trained on the verified samples only, and probabilities with the class prior of the noisy samples.
 
     `of_noisy` has those of the noisy samples by clones without each fold, and by the clone of all verified samples;
-    `held_out` those of all samples by clones that have not seen them. All None if there are too few samples.
+    `out_of_fold` those of all samples by clones that have not seen them. All None if there are too few samples.
     """
 
     estimator: Any
     of_noisy: Sequence[NDArray | None]
-    held_out: NDArray | None
+    out_of_fold: NDArray | None
 
 
 def _stacked(X: Any, X_clean: Any) -> Any:

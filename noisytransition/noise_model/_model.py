@@ -14,7 +14,7 @@ from ..labels._read import read_labels
 from ..likelihood._channels import Channel, OneT, floored
 from ..likelihood._diagnostics import diagnose, warn_of_reasons
 from ..likelihood._fit import NoiseFit, fit_noise, left_out_of_clean, shrunk_gold_start, with_error_bars
-from ..likelihood._held_out import DENOISING, HeldOut, check_columns, denoised, read_held_out, without_features
+from ..likelihood._out_of_fold import DENOISING, OutOfFold, check_columns, denoised, read_out_of_fold, without_features
 from ..likelihood._pool import Views
 from ..likelihood._shrinkage import Prior, check_prior, with_other_labels
 from ..likelihood._sources import SourceFit, fit_sources, from_other_sources, log_likelihood
@@ -88,7 +88,7 @@ class LabelNoiseModel:
         Log-ratio of the class priors of verified and noisy samples; 0 unless stratified.
     feature_dependence_ : float
         Exponent a of feature-dependent noise (:doc:`/trust`); 0 if all samples share one T.
-    held_out_ : HeldOut
+    out_of_fold_ : OutOfFold
         Data that T was estimated from: all labels, and the probabilities of the best candidate.
     sources_ : SourceFit or None
         T and weight of each source (see `source_summary`), if there are several. `transition_matrix_` then describes
@@ -199,57 +199,59 @@ class LabelNoiseModel:
         clean: tuple[Any, Any, Any] = proba_clean, y_clean, y_clean_noisy
         if proba is None:
             proba, clean, classes = without_features(columns, clean, classes)
-        held_out, labels, c = read_held_out(proba, columns, clean, classes, sample_weight)
+        out_of_fold, labels, c = read_out_of_fold(proba, columns, clean, classes, sample_weight)
         check_prior(self.prior, c)
-        if not len(held_out.clean) and self.proba_of is None:
+        if not len(out_of_fold.clean) and self.proba_of is None:
             raise ValueError(
                 "no sample is verified. Enter true labels in y_verified or in the column 'verified'; or pass proba_of, "
                 "'noisy' if the classifier was trained on noisy labels, or 'true' if it predicts the true label."
             )
         anchors = None
-        if self.proba_of == "noisy" and not len(held_out.clean):
-            held_out, anchors = denoised(held_out, c)
-        self._fit_candidates(held_out, labels, shrunk_gold_start(held_out), c)
+        if self.proba_of == "noisy" and not len(out_of_fold.clean):
+            out_of_fold, anchors = denoised(out_of_fold, c)
+        self._fit_candidates(out_of_fold, labels, shrunk_gold_start(out_of_fold), c)
         self.anchors_ = anchors  # after _fit_candidates, which sets None
         warn_of_reasons(self.diagnostics_, stacklevel=3)
         return self
 
-    def _fit_candidates(self, held_out: HeldOut, labels: NDArray, start: NDArray, c: int, show: Any = iter) -> NoiseFit:
+    def _fit_candidates(
+        self, out_of_fold: OutOfFold, labels: NDArray, start: NDArray, c: int, show: Any = iter
+    ) -> NoiseFit:
         """Estimate T from the candidate with the highest evidence. The first c labels are classes."""
         prior = with_other_labels(in_class_order(self.prior, labels[:c]), c, len(labels))
-        fit = fit_noise(held_out, start, prior, stratified=self.verified_sampling == "stratified", show=show)
+        fit = fit_noise(out_of_fold, start, prior, stratified=self.verified_sampling == "stratified", show=show)
         self._with_noise(fit, labels, c)
         return fit
 
     def _with_noise(self, fit: NoiseFit, labels: NDArray, c: int) -> Self:
         """Set the fitted attributes from a fit of the noise. The first c labels are classes."""
-        held_out = fit.held_out
+        out_of_fold = fit.out_of_fold
         fit, bars = with_error_bars(fit)
         self.classes_, self.labels_, self.anchors_ = labels[:c], labels, None
         self.transition_matrix_, self.transition_counts_ = fit.transition_matrix[:c], fit.counts[:c]
         # expected counts also use the features, so they are more precise than counts from T and the noisy labels
-        unverified = (fit.counts - held_out.scaled_pairs)[:c].sum(axis=1)
-        self.noisy_class_counts_ = unverified * (held_out.n_noisy / len(held_out.noisy))
+        unverified = (fit.counts - out_of_fold.scaled_pairs)[:c].sum(axis=1)
+        self.noisy_class_counts_ = unverified * (out_of_fold.n_noisy / len(out_of_fold.noisy))
         without_label = fit.all_samples.candidates[0].proba[fit.all_samples.noisy < 0]
         self.noisy_class_counts_ += fit.calibrated(without_label)[:, :c].sum(axis=0)
         self._channel: Channel = fit.channel if c == len(labels) else fit.channel.of_classes(c)
         self.calibration_ = None if fit.calibration is None else fit.calibration.of_classes(c)
         self.uncertainty_ = None if bars is None else bars.of_classes(c)
-        self.prior_strength_, self.log_prior_ratio_ = fit.one_T.strength, fit.offset[:c]
+        self.prior_strength_, self.log_prior_ratio_ = fit.one_T.strength, fit.log_prior_ratio[:c]
         self.feature_dependence_ = fit.power
         self.log_evidence_ = fit.log_evidence
         self.best_candidate_ = int(fit.log_evidence.argmax())
         self.diagnostics_ = diagnose(fit, self.uncertainty_, self.classes_)
-        self.held_out_ = fit.all_samples
+        self.out_of_fold_ = fit.all_samples
         self.sources_: SourceFit | None = None
         self.shares_of_views_: dict[str, float] | None = None
-        if held_out.sources is not None:
-            self._fit_sources(held_out.sources, left_out_of_clean(fit)[:, :c], fit.offset)
+        if out_of_fold.sources is not None:
+            self._fit_sources(out_of_fold.sources, left_out_of_clean(fit)[:, :c], fit.log_prior_ratio)
         return self
 
-    def _fit_sources(self, sources: SourceLabels, of_clean: NDArray, offset: NDArray) -> None:
+    def _fit_sources(self, sources: SourceLabels, of_clean: NDArray, log_prior_ratio: NDArray) -> None:
         """Estimate T and weight of each source from calibrated probabilities, left-out ones of verified samples."""
-        of = self.held_out_
+        of = self.out_of_fold_
         proba = self.calibrate(of.candidates[0].proba[:, : len(self.classes_)])
         codes = sources.at(of.in_order(of.rows, of.rows_of_clean))
         true = of.in_order(np.full(len(proba), -1), of.clean)
@@ -262,8 +264,8 @@ class LabelNoiseModel:
             are_periods=sources.are_periods,
         )
         self.diagnostics_ |= self.sources_.reasons()
-        if not offset.any():
-            weights = of.in_order(np.ones(len(proba)), of.weights_of_clean(offset))
+        if not log_prior_ratio.any():
+            weights = of.in_order(np.ones(len(proba)), of.weights_of_clean(log_prior_ratio))
             groups = None if of.groups is None else of.in_order(*of.groups)
             self.diagnostics_ |= from_other_sources(codes, true, sources.names, weights, groups)
 
@@ -368,7 +370,7 @@ class LabelNoiseModel:
             each = f"below {least:g}" if T[rest[0]] < least else f"{T[rest[0]]:.2f} or less"
             at_most = "" if bounds is None else f", at most {max(bounds[1][flip] for flip in rest):.2f}"
             lines.append(f"{len(rest)} other flips: each {each}{at_most}")
-        if bounds is not None and not self.held_out_.pairs.any():
+        if bounds is not None and not self.out_of_fold_.pairs.any():
             lines.append("error bars assume the model of the noise: no verified sample has a noisy label")
         return "\n".join(lines)
 
@@ -763,7 +765,7 @@ class LabelNoiseModel:
 
     def _likelihood(self, rows: NDArray[np.integer]) -> NDArray | None:
         """Likelihood of all labels of samples at these positions in `fit`; None with one source."""
-        of = self.held_out_.sources
+        of = self.out_of_fold_.sources
         return None if of is None else self._by_source(of._replace(codes=of.at(rows)))
 
     def posterior_of_fit(self) -> NDArray[np.float64]:
@@ -802,7 +804,7 @@ class LabelNoiseModel:
 
     def _rows_of_fit(self, y_noisy: Any, n: int) -> NDArray[np.intp]:
         """Positions of the samples of `fit` among n samples; none unless the noisy labels there are those of `fit`."""
-        of = self.held_out_
+        of = self.out_of_fold_
         given = self._given_labels(y_noisy, n)
         rows = of.positions
         same = rows[-1] < n and np.array_equal(given[rows], of.in_order(of.noisy, of.noisy_of_clean))

@@ -24,7 +24,9 @@ _FOLDS = 10
 # Strata with fewer verified samples are merged
 _LEAST_IN_STRATUM = 5
 # For another batch: maximum number of steps and tolerance of the maximisation; rounds of the correction
-_MAX_STEPS, _TOLERANCE, _ROUNDS = 1000, 1e-7, 5
+_MAX_STEPS = 1000
+_SHARE_TOLERANCE = 1e-7
+_ROUNDS = 5
 # Half an event that no prediction predicts, as in Jeffreys' prior of a proportion, in the stratum where it counts most:
 # of few rare events, none may be among the verified samples
 _UNSEEN = 0.5
@@ -231,7 +233,7 @@ def batch_shares(proba: NDArray, prior: NDArray) -> NDArray[np.float64]:
     for _ in range(_MAX_STEPS):
         last = share
         share = normalise_rows(ratio * share, proba).mean(axis=0)
-        if np.abs(share - last).max() < _TOLERANCE:
+        if np.abs(share - last).max() < _SHARE_TOLERANCE:
             break
     return share
 
@@ -249,7 +251,7 @@ class Population:
 
     def __init__(self, model: Any) -> None:
         self.model, self.c, self.d = model, len(model.classes_), len(model.labels_)
-        self.of: Any = getattr(model, "held_out_", None)
+        self.of: Any = getattr(model, "out_of_fold_", None)
         if self.of is None or len(self.of.clean) < 2:
             raise ValueError(
                 "class shares and accuracies require samples in fit, at least two of them verified. Pass y_verified to "

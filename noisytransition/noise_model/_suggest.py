@@ -45,19 +45,19 @@ class Plan(NamedTuple):
 # ---------------------------------------------------------------------------- which
 def suggest_samples(model: Any, n: int, target: str, of: Any, random_state: RandomState) -> Any:
     """Draw samples with known probabilities; see `LabelNoiseModel.suggest_samples`."""
-    held_out = samples_of_fit(model)
+    out_of_fold = samples_of_fit(model)
     if model.verified_sampling == "stratified":
         raise ValueError(
             "suggest_samples requires verified samples drawn at random, but verified_sampling is 'stratified'. Verify "
             "random samples and pass verified_sampling='random'."
         )
     n = check_count(n, 1, "n")
-    if n > (most := len(held_out.noisy)):
+    if n > (most := len(out_of_fold.noisy)):
         raise ValueError(f"n={n}, but only {most} samples are not verified; pass at most {most}.")
     probability = inclusion_probabilities(draw_sizes(model, target, of), n)
     chosen = draw_systematically(probability, as_generator(random_state))
     relative = probability[chosen] * (len(probability) / n)
-    return data_frame({"position": held_out.rows[chosen], "probability": relative})
+    return data_frame({"position": out_of_fold.rows[chosen], "probability": relative})
 
 
 def draw_sizes(model: Any, target: str, of: Any = None) -> NDArray[np.float64]:
@@ -94,7 +94,7 @@ def _posterior_variances(model: Any, target: str) -> NDArray[np.float64]:
     """Posterior variance of each quantity in each sample that is not verified, of shape (n, k)."""
     posterior = model.posterior_of_fit()
     if target == "accuracy":
-        proba = model.held_out_.candidates[0].proba[:, : len(model.classes_)]
+        proba = model.out_of_fold_.candidates[0].proba[:, : len(model.classes_)]
         predicted = model.calibrate(proba).argmax(axis=1)
         posterior = np.take_along_axis(posterior, predicted[:, None], axis=1)
     return posterior * (1 - posterior)
@@ -151,7 +151,7 @@ def _plan_of_rates(model: Any, width: float, level: float, z: float) -> Plan:
     bounded = np.clip(rate, width, 1 - width)
     m = z**2 * bounded * (1 - bounded) * (1 / width**2 - informed)
     m = np.ceil(np.maximum(m, 0) - 1e-9).astype(np.intp)
-    verified = getattr(model, "held_out_", None)
+    verified = getattr(model, "out_of_fold_", None)
     n_verified = np.zeros(c, dtype=np.intp) if verified is None else verified.pairs.sum(axis=1)[:c]
     columns = {"estimate": rate, "half_width": half_width, "n_verified": n_verified, "n_to_verify": m}
     n = int(m.sum())
@@ -216,12 +216,12 @@ def _factor_of_draw(model: Any, target: str) -> NDArray[np.float64]:
 
 def samples_of_fit(model: Any) -> Any:
     """Samples of the fit; raise without a fit, if T was given, or if some samples have no probabilities."""
-    held_out = getattr(model, "held_out_", None)
-    if held_out is None:
+    out_of_fold = getattr(model, "out_of_fold_", None)
+    if out_of_fold is None:
         raise ValueError("the model was not fitted to samples. Call fit with probabilities and labels.")
-    if len(held_out.noisy) < held_out.n_noisy:
+    if len(out_of_fold.noisy) < out_of_fold.n_noisy:
         raise ValueError(
-            f"{len(held_out.noisy)} of {held_out.n_noisy} noisy samples have out-of-fold probabilities, but all need "
-            "them. Fit EMTransitionClassifier with cv=3 instead of cv=None."
+            f"{len(out_of_fold.noisy)} of {out_of_fold.n_noisy} noisy samples have out-of-fold probabilities, but all "
+            "need them. Fit EMTransitionClassifier with cv=3 instead of cv=None."
         )
-    return held_out
+    return out_of_fold

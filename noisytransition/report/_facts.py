@@ -12,7 +12,7 @@ from ._text import plain, short
 # Maximum number of listed classes and flips
 _MOST_CLASSES, _MOST_FLIPS = 50, 10
 # Half width of the interval of a noise rate, for the number of samples to verify
-_PRECISION = 0.05
+_PLANNED_HALF_WIDTH = 0.05
 # Excess of the agreement with the labels over T that indicates memorised labels
 _MEMORISED = 0.05
 # Risks of classes: a high noise rate is above _WRONG, or above _HIGH and a multiple of the mean
@@ -67,7 +67,7 @@ def _known(model: Any, level: float) -> _Known:
 def make_facts(model: Any, judged: Judged, clean: Clean | None, shown: list[Facts], level: float, title: str) -> Facts:
     """Collect the facts of a report; see `NoiseReport`. `shown` has names and contents of the first label issues."""
     known = _known(model, level)
-    n_to_verify = model.plan_verification(width=_PRECISION, level=level).table.n_to_verify.to_numpy()
+    n_to_verify = model.plan_verification(width=_PLANNED_HALF_WIDTH, level=level).table.n_to_verify.to_numpy()
     facts: Facts = {
         "title": short(title, 200),
         "created": datetime.now().astimezone().isoformat(timespec="seconds"),

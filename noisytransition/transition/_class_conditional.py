@@ -16,7 +16,7 @@ from ._estimation import finite_log
 from ._noise import RandomState, as_generator
 
 # smaller differences of scores (of size 1) and statistics are rounding errors
-_TOLERANCE = 1e-8
+_ROUNDING = 1e-8
 
 
 class ClassConditionalTest(NamedTuple):
@@ -140,7 +140,7 @@ def _scores(name: str, values: NDArray, rows_of_classes: list[NDArray[np.intp]])
             ranks = (2 * rankdata(values[rows], axis=0) - 1) / len(rows) - 1  # from -1 to 1
             of_class = np.hstack([ranks, ranks**2])
             std = of_class.std(axis=0)
-            scores[rows] = of_class / np.where(std > _TOLERANCE, std, 1)
+            scores[rows] = of_class / np.where(std > _ROUNDING, std, 1)
         scores[rows] -= scores[rows].mean(axis=0)
     return scores
 
@@ -165,9 +165,9 @@ def _adjusted_pvalues(found: list[dict[str, float]]) -> dict[str, float]:
     """Share of permutations (the data first) whose largest standardised statistic is at least as large."""
     values = np.array([list(of_labelling.values()) for of_labelling in found])
     std = values.std(axis=0)
-    constant = std <= _TOLERANCE * np.maximum(np.abs(values).max(axis=0), 1)
+    constant = std <= _ROUNDING * np.maximum(np.abs(values).max(axis=0), 1)
     standardised = np.where(constant, 0, (values - values.mean(axis=0)) / np.where(constant, 1, std))
-    reached = standardised.max(axis=1)[:, None] >= standardised[0] - _TOLERANCE
+    reached = standardised.max(axis=1)[:, None] >= standardised[0] - _ROUNDING
     return dict(zip(found[0], reached.mean(axis=0).tolist(), strict=True))
 
 

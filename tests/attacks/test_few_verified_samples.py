@@ -107,7 +107,7 @@ def assert_finite(clf, model):
     assert clf.find_label_issues().label_quality.between(0, 0.5).all()
     report = noise_report(model) if clf is model else clf.noise_report()
     json.dumps(report.facts, allow_nan=False)
-    if len(model.held_out_.clean) > 1:
+    if len(model.out_of_fold_.clean) > 1:
         for estimate in (model.accuracy_interval(), model.class_shares()[["share", "lower", "upper"]]):
             assert ((np.array(estimate) >= 0) & (np.array(estimate) <= 1)).all()
     else:

@@ -220,7 +220,7 @@ def test_samples_of_weight_0_were_not_trained_on(blobs, table):
 
 
 def test_a_noise_model_knows_its_samples(cross_fitted, table):
-    proba = cross_fitted.noise_model_.held_out_.candidates[0].proba
+    proba = cross_fitted.noise_model_.out_of_fold_.candidates[0].proba
     y, rows = table["label"][table["verified"].isna()].to_numpy(), np.arange(len(proba))
     verified = np.where(rows % 4 == 0, "ant", None)
     with pytest.warns(UserWarning, match="T may be wrong"):

@@ -223,7 +223,7 @@ def test_missing_probabilities_and_ones_are_a_random_draw(predicted):
     for same in (np.full(len(y), np.nan), np.ones(len(y)), np.where(verified < 0, -3.0, 1.0), [None] * len(y)):
         found = LabelNoiseModel().fit(proba, noisy, y_verified=verified, verified_probability=same)
         assert (found.transition_matrix_ == plain.transition_matrix_).all()
-        assert found.held_out_.drawn is None
+        assert found.out_of_fold_.drawn is None
     assert found.class_shares().equals(plain.class_shares())  # follow from the matrix and the draw
 
 

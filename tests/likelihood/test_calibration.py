@@ -10,7 +10,7 @@ from strategies import floats, labels, row_stochastic, transition_matrices
 
 from noisytransition.likelihood import _calibration, _em, em_transition_matrix
 from noisytransition.likelihood._calibration import (
-    _PRECISION,
+    _MATRIX_PRECISION,
     _SMALLEST_VARIANCE,
     CalibratedLikelihood,
     _RowsByLabel,
@@ -76,7 +76,7 @@ def test_objective_by_loops(problem, known, weights):
     total += sum(w * np.log(of_clean(p)[j]) for p, j, w in zip(clean, y_clean, weights, strict=True))
     total += known * np.log(T).sum()
     spread = max(np.mean([np.log(p).var() for p in np.concatenate([proba, clean])]), _SMALLEST_VARIANCE)
-    total -= (log_scale**2 + (bias**2).sum() + _PRECISION * spread * (added**2).sum()) / 2
+    total -= (log_scale**2 + (bias**2).sum() + _MATRIX_PRECISION * spread * (added**2).sum()) / 2
     x = likelihood.pack(log_scale, bias, added, np.log(T))
     value, _ = likelihood.objective(x, np.full((3, 3), known))
     assert value * (len(y) + len(y_clean)) == pytest.approx(-total)

@@ -161,7 +161,7 @@ def test_the_strength_is_that_of_a_search_among_all(seed):
     counts = np.array([rng.multinomial(int(10 ** rng.uniform(1, 4)), row) for row in T]).astype(float)
     groups = _shrinkage._groups("symmetric", counts)
     found = _shrinkage._rates(groups, counts)
-    strengths = _shrinkage._STRENGTHS.tolist()
+    strengths = _shrinkage._PRIOR_STRENGTHS.tolist()
     expected = max((Evidence(counts, found, groups)(a), a) for a in strengths)
     assert _shrinkage._highest_evidence(counts, found, groups) == expected
 

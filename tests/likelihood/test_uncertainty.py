@@ -90,7 +90,7 @@ def twin_covariance(proba, y, T, proba_clean, full):
     for label in range(c):  # clean rows: every label with its probability
         of_label = numeric_scores(lambda t: np.log(mapped(proba_clean, t)[:, label]), start)  # noqa: B023
         information += (of_label * proba_clean[:, [label]]).T @ of_label
-    of_matrix = _calibration._PRECISION * np.log(proba).var(axis=1).mean()
+    of_matrix = _calibration._MATRIX_PRECISION * np.log(proba).var(axis=1).mean()
     information += np.diag([1.0] * (1 + c) + [of_matrix] * (n_map - 1 - c) + [4.0] * len(free))
     return free, np.linalg.inv(information)[n_map:, n_map:]
 

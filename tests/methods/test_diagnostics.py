@@ -70,7 +70,7 @@ def test_labels_that_depend_on_the_look_of_the_row_are_found():
     clf = fit(rows)
     assert "look like another class" in clf.diagnostics_["not_one_T"]
     assert clf.noise_model_.feature_dependence_ > 0.1
-    of = clf.noise_model_.held_out_
+    of = clf.noise_model_.out_of_fold_
     _, proba, of_clean = of.candidates[0]
     one_T = em_transition_matrix(proba, of.noisy, proba_clean=of_clean, y_clean=of.clean)
     error = transition_error(truth, clf.transition_matrix_)

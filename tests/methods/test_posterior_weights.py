@@ -13,7 +13,7 @@ from torch import nn
 from training import StopAfter
 
 from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, load
-from noisytransition.fitting._run import Run
+from noisytransition.fitting._run import FitContext
 from noisytransition.nets._net import DivergenceError
 from noisytransition.transition import flip_labels, pair_noise
 
@@ -174,14 +174,14 @@ def test_nets_on_clean_samples_are_the_user_s():
 
 def test_a_network_of_clean_samples_that_diverges_is_dropped(monkeypatch):
     """The network of all clean samples diverges, those of the folds do not."""
-    train = Run.train
+    train = FitContext.train
 
     def diverging(run, stage, *args, **params):
         if stage == "clean":
             raise DivergenceError("not finite")
         return train(run, stage, *args, **params)
 
-    monkeypatch.setattr(Run, "train", diverging)
+    monkeypatch.setattr(FitContext, "train", diverging)
     clf = fit(*problem())
     assert list(clf.posterior_weights_) == ["features", "label"]
     assert np.isfinite(clf.predict_proba(problem()[0])).all()

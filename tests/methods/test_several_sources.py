@@ -156,7 +156,7 @@ def test_a_fit_is_saved_and_pickled_with_its_sources(fitted, data, tmp_path):
 def test_it_is_the_noise_model_of_the_same_probabilities(data):
     X, table, *_ = data
     clf = TransitionClassifierCV(GaussianNB(), random_state=0).fit(X, table)
-    held_out = clf.noise_model_.held_out_
+    held_out = clf.noise_model_.out_of_fold_
     proba = held_out.in_order(held_out.candidates[0].proba, held_out.candidates[0].proba_clean)
     model = LabelNoiseModel().fit(proba, table)
     pd.testing.assert_frame_equal(model.source_summary(), clf.noise_model_.source_summary())

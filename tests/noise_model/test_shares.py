@@ -164,7 +164,7 @@ def test_class_shares_are_a_table_of_the_classes(model):
     y, _, _ = table()
     shares = model.class_shares()
     assert list(shares) == ["share", "lower", "upper", "n_verified"]
-    np.testing.assert_array_equal(shares.n_verified, np.bincount(model.held_out_.clean))
+    np.testing.assert_array_equal(shares.n_verified, np.bincount(model.out_of_fold_.clean))
     assert shares.index.tolist() == [0, 1, 2]
     assert shares.share.sum() == pytest.approx(1, abs=1e-6)
     assert np.abs(shares.share - np.bincount(y) / len(y)).max() < 0.05
@@ -173,7 +173,7 @@ def test_class_shares_are_a_table_of_the_classes(model):
 
 
 def test_intervals_are_narrower_than_those_of_verified_samples_alone(model):
-    shares, k = model.class_shares(), np.bincount(model.held_out_.clean)
+    shares, k = model.class_shares(), np.bincount(model.out_of_fold_.clean)
     alone = betaincinv(k + 0.5, k.sum() - k + 0.5, 0.95) - betaincinv(k + 0.5, k.sum() - k + 0.5, 0.05)
     assert ((shares.upper - shares.lower) < alone).all()
 

@@ -58,7 +58,7 @@ def test_weights_of_fit_reach_the_shares(clf):
     X, noisy, verified, _, weights = survey()
     share = clf.fit(X, noisy, y_verified=verified, sample_weight=weights).noise_model_.class_shares().loc[1]
     assert share.lower < POPULATION < share.upper
-    held_out = clf.noise_model_.held_out_
+    held_out = clf.noise_model_.out_of_fold_
     of_noisy, of_clean = held_out.weights
     for rows, of in ((held_out.rows, of_noisy), (held_out.rows_of_clean, of_clean)):
         np.testing.assert_allclose(of / of[0], weights[rows] / weights[rows[0]])
@@ -66,7 +66,7 @@ def test_weights_of_fit_reach_the_shares(clf):
 
 def test_equal_weights_change_no_estimate():
     _X, noisy, verified, *_ = survey()
-    proba = model(False).held_out_.in_order(*model(False).held_out_.candidates[0][1:])
+    proba = model(False).out_of_fold_.in_order(*model(False).out_of_fold_.candidates[0][1:])
     found = LabelNoiseModel().fit(proba, noisy, y_verified=verified, sample_weight=np.full(len(noisy), 4.0))
     np.testing.assert_allclose(found.transition_matrix_, model(False).transition_matrix_)
     np.testing.assert_allclose(found.class_shares(), model(False).class_shares(), atol=0.01)
@@ -93,7 +93,7 @@ def test_an_estimate_with_weights_is_that_of_repeated_samples():
 
 def test_verified_samples_of_weight_0_say_nothing_about_the_population():
     _X, noisy, verified, stratum, _ = survey()
-    proba = model(False).held_out_.in_order(*model(False).held_out_.candidates[0][1:])
+    proba = model(False).out_of_fold_.in_order(*model(False).out_of_fold_.candidates[0][1:])
     only = LabelNoiseModel().fit(proba, noisy, y_verified=verified, sample_weight=1.0 * (stratum == "city"))
     share = only.class_shares().loc[1]
     assert share.lower < SHARES["city"] < share.upper

@@ -22,7 +22,7 @@ from ..labels._read import Labels, SeparateLabels, check_labels_of_fit, read_lab
 from ..transition._checks import check_probabilities, checked_probabilities
 from ..transition._estimation import anchor_transition_matrix, pair_counts
 from ..transition._posterior import denoise_proba
-from ._class_offset import weights_of_clean_rows
+from ._class_prior import weights_of_clean_rows
 from ._rules import SELECT_ERRORS
 
 #: iterations of `denoise_proba`. Mean error of T without verified samples, over 294 fits of scikit-learn's classifiers:
@@ -38,7 +38,7 @@ class Candidate(NamedTuple):
     proba_clean: NDArray
 
 
-class HeldOut(NamedTuple):
+class OutOfFold(NamedTuple):
     """Out-of-sample posteriors of samples, and their labels as class indices.
 
     Attributes
@@ -104,7 +104,7 @@ class HeldOut(NamedTuple):
         order = np.argsort(np.concatenate([self.rows, self.rows_of_clean[among]]))
         return np.concatenate([of_noisy, of_clean[among]])[order]
 
-    def without(self, out: NDArray[np.bool_]) -> "HeldOut":
+    def without(self, out: NDArray[np.bool_]) -> "OutOfFold":
         """Omit some of the clean samples."""
         kept = ~out
         c = len(self.pairs)
@@ -121,7 +121,7 @@ class HeldOut(NamedTuple):
             weights=of_samples(self.weights, slice(None), kept),
         )
 
-    def labelled(self) -> "HeldOut":
+    def labelled(self) -> "OutOfFold":
         """Omit the samples without a label."""
         kept = self.noisy >= 0
         if kept.all():
@@ -160,22 +160,22 @@ class HeldOut(NamedTuple):
         groups = None if self.groups is None else self.groups[1][at_random]
         return is_chosen_by_suspicion(proba_clean[at_random], noisy[at_random], *rest, groups)
 
-    def weights_of_clean(self, offset: NDArray) -> NDArray[np.float64]:
-        """Weights, of mean 1, that make clean samples representative: by class with an offset, else by draw."""
-        if offset.any():
-            return weights_of_clean_rows(offset, self.clean)
+    def weights_of_clean(self, log_prior_ratio: NDArray) -> NDArray[np.float64]:
+        """Weights, of mean 1, that make clean samples representative: by class if their priors differ, else by draw."""
+        if log_prior_ratio.any():
+            return weights_of_clean_rows(log_prior_ratio, self.clean)
         if self.drawn is not None:
             return inverse_probability_weights(self.drawn)
         return weights_by_given_label(self.noisy_of_clean, self.label_weights)
 
 
-def read_held_out(
+def read_out_of_fold(
     proba: ArrayLike,
     columns: GivenLabels,
     clean: tuple[ArrayLike | None, ArrayLike | None, ArrayLike | None],
     classes: Any,
     sample_weight: ArrayLike | None,
-) -> tuple[HeldOut, NDArray, int]:
+) -> tuple[OutOfFold, NDArray, int]:
     """Validate the arguments of `LabelNoiseModel.fit`; return held-out samples, labels and the number of classes.
 
     `clean` has the probabilities, true and noisy labels of separate clean samples. Verified samples become clean ones.
@@ -193,7 +193,7 @@ def read_held_out(
     if classes is None:
         labels = labels.of_classes(_classes(proba, labels.classes, c))
     check_columns(labels, c)
-    return held_out_of(_candidate(proba, clean[0], labels, c), labels), labels.classes, c
+    return out_of_fold_of(_candidate(proba, clean[0], labels, c), labels), labels.classes, c
 
 
 def without_features(
@@ -248,7 +248,7 @@ def check_columns(labels: Labels, n_classes: int) -> None:
         )
 
 
-def held_out_of(candidate: Candidate, labels: Labels) -> HeldOut:
+def out_of_fold_of(candidate: Candidate, labels: Labels) -> OutOfFold:
     """Held-out samples with one candidate."""
     c = candidate.proba.shape[1]
     of_clean = labels.noisy_of_clean
@@ -256,7 +256,7 @@ def held_out_of(candidate: Candidate, labels: Labels) -> HeldOut:
     pairs = pair_counts(labels.clean[known], of_clean[known], c)
     n_clean = np.bincount(labels.clean, minlength=c)
     rows, rows_of_clean = labels.positions
-    return HeldOut(
+    return OutOfFold(
         candidates=[candidate],
         noisy=labels.noisy,
         clean=labels.clean,
@@ -273,19 +273,19 @@ def held_out_of(candidate: Candidate, labels: Labels) -> HeldOut:
     )
 
 
-def denoised(held_out: HeldOut, c: int) -> tuple[HeldOut, NDArray]:
+def denoised(out_of_fold: OutOfFold, c: int) -> tuple[OutOfFold, NDArray]:
     """Replace probabilities of the noisy label by those of the true label, without clean samples; also T by anchors.
 
     The first c labels are the classes.
     """
-    given = held_out.candidates[0]
+    given = out_of_fold.candidates[0]
     anchors = anchor_transition_matrix(given.proba[:, :c], percentile="auto")
     proba = denoise_proba(given.proba[:, :c], anchors, n_iter=DENOISING)
     proba = np.pad(proba, ((0, 0), (0, given.proba.shape[1] - c)))
-    return held_out._replace(candidates=[given._replace(proba=proba)]), anchors
+    return out_of_fold._replace(candidates=[given._replace(proba=proba)]), anchors
 
 
-def select_epochs(held_out: HeldOut, best: int, T: NDArray) -> Candidate:
+def select_epochs(out_of_fold: OutOfFold, best: int, T: NDArray) -> Candidate:
     """Select the number of epochs of the last network: the best by the evidence, or a later one that is more accurate.
 
     Calibration corrects a bias towards some classes, for example before the end of a learning-rate schedule, so that
@@ -295,8 +295,8 @@ def select_epochs(held_out: HeldOut, best: int, T: NDArray) -> Candidate:
     Patrini et al., 2017) of the 0-1 loss: given a true class, the rows of the inverse of T at the noisy labels have
     mean 1 at that class and 0 elsewhere.
     """
-    y = held_out.noisy
-    first, *later = held_out.candidates[best:]
+    y = out_of_fold.noisy
+    first, *later = out_of_fold.candidates[best:]
     if not later:
         return first
     inverse = np.linalg.pinv(T)

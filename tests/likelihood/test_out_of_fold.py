@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from noisytransition.likelihood._held_out import Candidate, HeldOut, select_epochs
+from noisytransition.likelihood._out_of_fold import Candidate, OutOfFold, select_epochs
 
 TRUE = np.repeat([0, 1, 2], 200)
 NOISY = np.concatenate([np.roll([0, 1, 2], -i).repeat([140, 40, 20]) for i in range(3)])
@@ -18,7 +18,7 @@ def candidate(epochs, decided):
 def chosen(best, *candidates, T=T_OF_NOISY):
     """The last training, where the candidate at position `best` has the highest evidence."""
     none = np.zeros(0, dtype=int)
-    held_out = HeldOut(
+    held_out = OutOfFold(
         candidates, NOISY, none, none, np.zeros((3, 3)), np.zeros(3), len(NOISY), np.arange(len(NOISY)), none
     )
     return select_epochs(held_out, best, T)

@@ -11,8 +11,8 @@ from strategies import row_stochastic
 
 from noisytransition.labels._draw import is_balanced
 from noisytransition.likelihood._calibration import CalibratedLikelihood
-from noisytransition.likelihood._class_offset import (
-    class_offset,
+from noisytransition.likelihood._class_prior import (
+    fit_log_prior_ratio,
     shares_differ,
     shift_class_prior,
 )
@@ -46,7 +46,7 @@ def offset_of(rows):
     proba, noisy, proba_clean, y_clean, _ = rows
     c = proba.shape[1]
     likelihood = CalibratedLikelihood(proba, noisy, proba_clean, y_clean, np.zeros((c, c)))
-    return class_offset(likelihood, np.full((c, c), 1 / c))
+    return fit_log_prior_ratio(likelihood, np.full((c, c), 1 / c))
 
 
 def maximum(rows, **params):

@@ -14,7 +14,7 @@ from ._rules import WARN_P
 # the class prior converges in 2 to 12 rounds, and in up to 20 with a class of few samples
 _MAX_ROUNDS = 20
 # change of a log-prior at convergence
-_TOLERANCE = 0.01
+_LOG_PRIOR_TOLERANCE = 0.01
 # lower bound of the number of samples of a class
 _LEAST_SAMPLES = 0.5
 
@@ -25,7 +25,7 @@ def shares_differ(n_clean: NDArray, of_noisy: NDArray) -> bool:
     return bool(special.chdtrc(len(n_clean) - 1, ((n_clean - expected) ** 2 / expected).sum()) < WARN_P)
 
 
-def class_offset(likelihood: CalibratedLikelihood, init: NDArray) -> NDArray[np.float64]:
+def fit_log_prior_ratio(likelihood: CalibratedLikelihood, init: NDArray) -> NDArray[np.float64]:
     r"""Log ratio of the class priors of clean and noisy samples, if the clean samples are stratified.
 
     With r the class prior of the clean samples and p of the noisy samples, Bayes' rule gives ::
@@ -33,8 +33,8 @@ def class_offset(likelihood: CalibratedLikelihood, init: NDArray) -> NDArray[np.
         P_clean(i | x) ~ P(i | x) r_i / p_i
 
     as in case-control studies. The prior p is the mean expected true class of the noisy samples. It is estimated in
-    turn with T and the calibration map, which maximise the likelihood with the offset ``log r / p``. The `likelihood`
-    must not have been maximised, and is modified.
+    turn with T and the calibration map, which maximise the likelihood with ``log r / p`` added to the logits. The
+    `likelihood` must not have been maximised, and is modified.
 
     References
     ----------
@@ -50,7 +50,7 @@ def class_offset(likelihood: CalibratedLikelihood, init: NDArray) -> NDArray[np.
         x: Any = likelihood.x
         before = shares
         shares = _shares(likelihood.counts(x).sum(axis=1))
-        if np.abs(np.log(shares / before)).max() < _TOLERANCE:
+        if np.abs(np.log(shares / before)).max() < _LOG_PRIOR_TOLERANCE:
             break
     return np.log(of_clean / shares)
 
@@ -61,20 +61,20 @@ def _shares(counts: NDArray) -> NDArray[np.float64]:
     return np.asarray(counts / counts.sum())
 
 
-def weights_of_clean_rows(offset: NDArray, y_clean: NDArray) -> NDArray[np.float64]:
+def weights_of_clean_rows(log_prior_ratio: NDArray, y_clean: NDArray) -> NDArray[np.float64]:
     """Weights, with mean 1, that give clean samples the class prior of the noisy samples."""
-    weights = np.exp(-offset)[y_clean]
+    weights = np.exp(-log_prior_ratio)[y_clean]
     return weights / weights.mean()
 
 
-def shift_class_prior(proba: NDArray, offset: NDArray | float) -> NDArray:
-    """Multiply the class prior behind posteriors by exp(offset); return `proba` itself if the offset is 0."""
-    return special.softmax(finite_log(proba) + offset, axis=1) if np.any(offset) else proba
+def shift_class_prior(proba: NDArray, log_prior_ratio: NDArray | float) -> NDArray:
+    """Multiply the class prior behind posteriors by a ratio; return `proba` itself if its logarithm is 0."""
+    return special.softmax(finite_log(proba) + log_prior_ratio, axis=1) if np.any(log_prior_ratio) else proba
 
 
 def log_scores(
-    calibration: Calibration | None, proba: NDArray, y: NDArray, offset: NDArray | float
+    calibration: Calibration | None, proba: NDArray, y: NDArray, log_prior_ratio: NDArray | float
 ) -> NDArray[np.float64]:
     """Log-likelihood of the label of each clean sample."""
     assert calibration is not None  # there are clean samples
-    return finite_log(shift_class_prior(calibration(proba), offset)[np.arange(len(y)), y])
+    return finite_log(shift_class_prior(calibration(proba), log_prior_ratio)[np.arange(len(y)), y])
