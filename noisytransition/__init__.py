@@ -8,7 +8,7 @@ Public names are imported on first use: ``import noisytransition.transition`` re
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"
 
 __all__ = [
     "ComparisonData",
