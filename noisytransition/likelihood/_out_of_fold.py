@@ -123,7 +123,10 @@ class OutOfFold(NamedTuple):
 
     def labelled(self) -> "OutOfFold":
         """Omit the samples without a label."""
-        kept = self.noisy >= 0
+        return self.with_noisy(self.noisy >= 0)
+
+    def with_noisy(self, kept: NDArray[np.bool_]) -> "OutOfFold":
+        """Keep only some of the noisy samples."""
         if kept.all():
             return self
         return self._replace(

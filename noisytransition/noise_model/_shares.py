@@ -21,6 +21,9 @@ from ._samples import LabelledSamples
 
 # Folds of verified samples for out-of-fold predictions
 _FOLDS = 10
+# Noisy samples for each verified one in the fits without a fold: with more, predictions hardly improve, since the
+# errors of few verified samples dominate; intervals hold for any predictions
+_NOISY_PER_VERIFIED = 100
 # Strata with fewer verified samples are merged
 _LEAST_IN_STRATUM = 5
 # For another batch: maximum number of steps and tolerance of the maximisation; rounds of the correction
@@ -390,10 +393,12 @@ class Population:
         T = np.vstack([self.model.transition_matrix_, np.eye(self.d)[self.c :]])
         prior = with_other_labels(self.model.prior, self.c, self.d)
         # random folds: with fixed class shares, a class that is more frequent in a fold would be predicted too seldom
-        order = np.random.default_rng(0).permutation(len(of.clean))
+        rng = np.random.default_rng(0)
+        order = rng.permutation(len(of.clean))
+        some = of.with_noisy(rng.permutation(len(of.noisy)) < _NOISY_PER_VERIFIED * len(of.clean))
         folds = list(folds_of(order, _FOLDS, None if of.groups is None else of.groups[1]))
         for out in folds:
-            fit = fit_noise(of.without(out), T, prior, stratified=False)
+            fit = fit_noise(some.without(out), T, prior, stratified=False)
             for k, group in enumerate(groups):
                 rows, n = (out, 1) if k == 1 else (slice(None), len(folds))
                 samples = LabelledSamples._make(None if a is None else a[rows] for a in group)
