@@ -262,11 +262,8 @@ def seconds_of_noise_model(c, n, seed):
 
 
 def growth_page():
-    """Measure the time of T against the numbers of classes and samples; write a page and a plot."""
-    import matplotlib.pyplot as plt
-
+    """Measure the time of T against the numbers of classes and samples, and write a page."""
     lines, exponents = {}, []
-    figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), sharey=True, layout="constrained")
     for i, (name, points) in enumerate(GROWTH.items()):
         medians = []
         for c, n in points:
@@ -276,16 +273,8 @@ def growth_page():
             print(c, n, found, flush=True)
             medians.append(found[0])
         x = [point[i // 2] for point in points]
-        slope, intercept = np.polyfit(np.log(x), np.log(medians), 1)
+        slope, _ = np.polyfit(np.log(x), np.log(medians), 1)
         exponents.append((name, [("classes", "samples")[i // 2], f"{slope:.2f}"]))
-        (drawn,) = axes[i // 2].plot(x, medians, "o", label=f"{name}: exponent {slope:.2f}")
-        axes[i // 2].plot(x, np.exp(intercept) * np.array(x) ** slope, color=drawn.get_color(), alpha=0.5)
-    for ax, axis in zip(axes, ("classes", "samples"), strict=True):
-        ax.set(xscale="log", yscale="log", xlabel=axis)
-        ax.grid(which="both", alpha=0.2)
-        ax.legend(fontsize="small")
-    axes[0].set_ylabel("CPU seconds")
-    figure.savefig(RESULTS / "cost_growth.png", dpi=120)
     parts = [
         "# Time of T against classes and samples",
         f"See `cost.py --growth`. {versions()}, {os.cpu_count()} CPUs, one thread. CPU time of `LabelNoiseModel.fit` "

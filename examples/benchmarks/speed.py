@@ -286,7 +286,7 @@ def plot(rows):
     import matplotlib.pyplot as plt
 
     axes_of = ("samples per batch", "hidden layers", "classes")
-    figure, axes = plt.subplots(1, 3, figsize=(10, 3.4), sharey=True, layout="constrained")
+    figure, axes = plt.subplots(3, 1, figsize=(5.2, 8), sharey=True, layout="constrained")
     for ax, axis in zip(axes, axes_of, strict=True):
         for name in ("Forward", "EM", "Algorithm 1"):
             mine = [row for row in rows if row["case"].endswith(axis) and row["what"].startswith(name)]
@@ -294,9 +294,10 @@ def plot(rows):
             ax.plot(x, [row["ratio"] for row in mine], marker="o", label=name)
         ax.set(xscale="log", yscale="log", xlabel=axis)
         ax.set_xticks(x, [f"{value:,}" for value in x])
+        ax.set_yticks([1, 2, 5, 10, 20], [1, 2, 5, 10, 20])
         ax.minorticks_off()
         ax.grid(which="both", alpha=0.2)
-    axes[0].set_ylabel("epoch / plain epoch")
+    figure.supylabel("epoch / plain epoch")
     axes[0].legend()
     figure.savefig(RESULTS / "speed.png", dpi=120)
 
