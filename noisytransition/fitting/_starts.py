@@ -48,7 +48,7 @@ def start_of_transition(
     ----------
     run : FitContext
     init : str or array-like of shape (n_classes, n_classes)
-        Parameter `transition_init`: a name in `docs/initial_t.rst`, or T in class order.
+        Parameter `transition_init`: a name in `docs/methods/index.rst`, or T in class order.
     epochs : int, optional
         Epochs of the warm-up. Default: epochs of the fit.
     needs_net : bool, default=False

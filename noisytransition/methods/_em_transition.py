@@ -83,7 +83,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         Number of folds trained in parallel by `joblib.Parallel`. The result is the same.
     transition_init : array-like or str, default="gold-shrunk"
         Initial T, or its estimator: "gold", "gold-shrunk", "anchor", "confusion", "count" or "diagonal"
-        (:doc:`/initial_t`). Without clean samples, "gold-shrunk" is "anchor".
+        (:ref:`starts`). Without clean samples, "gold-shrunk" is "anchor".
     warm_up_epochs : int, optional
         Epochs of the cross-entropy warm-up, which estimates the initial T. Default: a quarter of
         `max_epochs`.

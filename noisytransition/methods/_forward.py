@@ -23,7 +23,7 @@ class ForwardClassifier(NoiseModelMixin, NoisyLabelClassifier):
     Parameters
     ----------
     transition_init : str or array-like, default="anchor"
-        Estimator of T (:doc:`/initial_t`), or a known T.
+        Estimator of T (:ref:`starts`), or a known T.
     warm_up_epochs : int, optional
         Epochs of the cross-entropy warm-up that T is estimated from. Default: `max_epochs`.
     anchor_percentile : float, "auto" or None, default=None

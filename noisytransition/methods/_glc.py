@@ -23,7 +23,7 @@ class GLCClassifier(NoiseModelMixin, NoisyLabelClassifier):
     Parameters
     ----------
     transition_init : str or array-like, default="gold"
-        Estimator of T (:doc:`/initial_t`), or a known T. The paper uses "gold".
+        Estimator of T (:ref:`starts`), or a known T. The paper uses "gold".
     warm_up_epochs : int, optional
         Epochs of the cross-entropy warm-up that T is estimated from. Default: `max_epochs`.
     **params

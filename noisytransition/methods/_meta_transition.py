@@ -40,7 +40,7 @@ class MetaTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     ----------
     transition_init : array-like or str, default="gold"
         Initial T, or its estimator: "gold", "gold-shrunk", "anchor", "confusion", "count" or "diagonal"
-        (:doc:`/initial_t`).
+        (:ref:`starts`).
     warm_up_epochs : int, optional
         Epochs of the cross-entropy warm-up. Default: `max_epochs`.
     transition_lr : float, default=10.0

@@ -30,7 +30,7 @@ class SModelClassifier(NoiseModelMixin, NoisyLabelClassifier):
     Parameters
     ----------
     transition_init : str or array-like, default="confusion"
-        Initial T, or its estimator (:doc:`/initial_t`). With clean samples, "gold" is more accurate.
+        Initial T, or its estimator (:ref:`starts`). With clean samples, "gold" is more accurate.
     warm_up_epochs : int, optional
         Epochs of the cross-entropy warm-up. Default: `max_epochs`.
     transition_lr : float or None, default=0.05

@@ -28,7 +28,7 @@ class TRevisionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     Parameters
     ----------
     transition_init : str or array-like, default="anchor"
-        Initial T, or its estimator (:doc:`/initial_t`). With clean samples, "gold" is more accurate.
+        Initial T, or its estimator (:ref:`starts`). With clean samples, "gold" is more accurate.
     warm_up_epochs : int, optional
         Epochs of the cross-entropy warm-up. Default: `max_epochs`.
     revision_lr : float, default=5e-7
