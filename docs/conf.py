@@ -57,7 +57,10 @@ autodoc_typehints = "none"  # the docstrings name the types
 sphinx_gallery_conf = {
     "examples_dirs": "../examples/gallery",
     "gallery_dirs": "gallery",
+    "subsection_order": [f"../examples/gallery/{name}" for name in ("first_steps", "data", "trust", "ongoing")],
     "within_subsection_order": "FileNameSortKey",
+    "download_all_examples": False,
+    "show_signature": False,
     "doc_module": ("noisytransition",),
     "parallel": 2,
     "reference_url": {"noisytransition": None},  # names in the code are links

@@ -86,7 +86,7 @@ def test_names_are_links_and_fields_of_tuples_are_not_listed():
 
 
 def test_the_gallery_has_output_and_pictures():
-    examples = sorted((BUILT / "gallery").glob("plot_*.html"))
+    examples = sorted((BUILT / "gallery").rglob("plot_*.html"))
     assert len(examples) >= 10
     for path in examples:
         text = path.read_text()
