@@ -4,8 +4,10 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # the networks of the gallery are small: threads only wait for each other
 
+import inspect
 import json
 import re
+import tomllib
 import warnings
 from pathlib import Path
 from runpy import run_path
@@ -14,6 +16,7 @@ from docutils import nodes
 from docutils.nodes import SkipNode
 from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
+from numpydoc.docscrape import NumpyDocString
 from sphinx.addnodes import desc, desc_content, desc_name, download_reference, pending_xref
 from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
@@ -21,6 +24,7 @@ from sphinx.util.docutils import SphinxRole
 from sphinx.util.nodes import make_refnode
 
 from noisytransition import __version__
+from noisytransition.methods import NoiseModelMixin, NoisyLabelClassifier
 
 project = "noisytransition"
 author = "the noisytransition developers"
@@ -30,6 +34,7 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
@@ -50,12 +55,21 @@ html_static_path = ["_static"]
 html_css_files = ["custom.css"]
 html_js_files = ["open_linked.js"]
 html_copy_source = False
+# a button copies code without prompts and results
+copybutton_prompt_text = r">>> |\.\.\. "
+copybutton_prompt_is_regexp = True
+copybutton_selector = "article :is(.highlight-default, .highlight-python, .highlight-Python, .highlight-bash) pre"
+urls = tomllib.loads(Path("../pyproject.toml").read_text())["project"]["urls"]
+rst_epilog = ".. |links| replace:: " + " · ".join(f"`{name} <{url}>`__" for name, url in urls.items())
 html_show_search_summary = False  # fetched, which browsers refuse for files on a disk; search_summaries.js has others
 toc_object_entries_show_parents = "hide"  # "On this page" is narrow
 autodoc_typehints = "none"  # the docstrings name the types
 
+GALLERY = Path("../examples/gallery")
+# class pages show examples, if there are any
+autosummary_context = {"gallery": "".join(path.read_text() for path in GALLERY.glob("plot_*.py"))}
 sphinx_gallery_conf = {
-    "examples_dirs": "../examples/gallery",
+    "examples_dirs": str(GALLERY),
     "gallery_dirs": "gallery",
     "subsection_order": [f"../examples/gallery/{name}" for name in ("first_steps", "data", "trust", "ongoing")],
     "within_subsection_order": "FileNameSortKey",
@@ -134,17 +148,92 @@ def find_name(app, env, node, content):
     return make_refnode(app.builder, node["refdoc"], entry.docname, entry.node_id, content, found[0])
 
 
+def add_inherited_parameters(app, what, name, obj, options, lines):
+    """Describe all parameters of a classifier, in the order of its signature."""
+    if what != "class" or not issubclass(obj, NoisyLabelClassifier):
+        return
+    page = NumpyDocString("\n".join(lines))
+    of_base = NumpyDocString(inspect.getdoc(NoisyLabelClassifier))["Parameters"]
+    described = {one.name: one for one in [*of_base, *page["Parameters"]]}
+    page["Parameters"] = [described[one] for one in [*inspect.signature(obj).parameters, "**net_params"]]
+    lines[:] = str(page).split("\n")
+
+
+def name_default(app, what, name, obj, options, signature, returns):
+    """Write the default optimizer as users do."""
+    return signature and signature.replace("<class 'torch.optim.adam.Adam'>", "torch.optim.Adam"), returns
+
+
+def fold_class(app, doctree, docname):
+    """Fold the steps of a class, all but the first attributes, and parameters and methods that many classes have."""
+    classes = [node for node in doctree.findall(desc) if node["objtype"] == "class"]
+    for node in classes if app.builder.format == "html" else []:
+        content = next(child for child in node if isinstance(child, desc_content))
+        fields = [child for child in content if isinstance(child, nodes.field_list)]
+        steps = [content.index(child) for child in content if isinstance(child, nodes.literal_block)]
+        if steps and fields:
+            fold(content, steps[0], content.index(fields[0]), "The steps")
+        for entries in [one for field in fields for one in field.findall(nodes.definition_list)]:
+            names = [entry[0].astext() for entry in entries]
+            if "lr" in names:
+                fold_entries(entries, names.index("lr"), "Training of the network: ")
+            elif names[0].endswith("_") and len(names) > N_ATTRIBUTES:
+                fold_entries(entries, N_ATTRIBUTES, "More attributes: ")
+
+
+N_ATTRIBUTES = 6  # that are not folded
+
+
+def fold_entries(entries, start, text):
+    """Fold the entries of a list from a position on."""
+    rest = nodes.definition_list("", *entries[start:])
+    del entries[start:]
+    entries.parent.append(rest)
+    place = entries.parent.index(rest)
+    fold(entries.parent, place, place + 1, text + ", ".join(entry[0].astext() for entry in rest))
+
+
+def fold(parent, start, stop, *summary):
+    """Fold nodes under a summary: a text or nodes."""
+    shown = [nodes.inline("", one) if isinstance(one, str) else one for one in summary]
+    closed = '<details class="fold"><summary>'
+    parent[start:stop] = [raw(closed), *shown, raw("</summary>"), *parent[start:stop], raw("</details>")]
+
+
 def fold_methods(app, doctree, docname):
     """Show the methods of a class as a table of names and first sentences; the rest opens on a click or by a link."""
-    methods = [node for node in doctree.findall(desc) if isinstance(node.parent, desc_content)]
-    for node in methods if app.builder.format == "html" else []:
-        name = next(node.findall(desc_name)).astext() + "()" * (node["objtype"] == "method")
+    classes = [node for node in doctree.findall(desc) if node["objtype"] == "class"]
+    for node in classes if app.builder.format == "html" else []:
         content = next(child for child in node if isinstance(child, desc_content))
-        first = content.pop(0).children if content and isinstance(content[0], nodes.paragraph) else []
-        before, place = node.parent[: node.parent.index(node)], node.parent.index(node)
-        summary = [raw('<details class="member"><summary>'), nodes.literal("", name), nodes.inline("", "", *first)]
-        heading = [] if any(isinstance(child, nodes.raw) for child in before) else [nodes.rubric("", "Methods")]
-        node.parent[place : place + 1] = [*heading, *summary, raw("</summary>"), node, raw("</details>")]
+        methods = [child for child in content if isinstance(child, desc)]
+        shared = [one for one in methods if is_shared(node, one)]
+        entries = [fold_method(one) for one in methods if one not in shared]
+        of_T = nodes.container("", *(one for method in shared for one in fold_method(method)))
+        content[:] = [child for child in content if not isinstance(child, desc)]
+        content += [nodes.rubric("", "Methods")] * bool(methods) + [one for entry in entries for one in entry]
+        if shared:
+            content.append(of_T)
+            names = ", ".join(name_of(one) for one in shared)
+            fold(content, len(content) - 1, len(content), f"Noise and wrong labels: {names}")
+
+
+def is_shared(of_class, method):
+    """Tell whether a classifier has a method or attribute from `NoiseModelMixin`."""
+    return name_of(of_class) not in ("NoiseModelMixin", "LabelNoiseModel") and name_of(method) in vars(NoiseModelMixin)
+
+
+def name_of(node):
+    """Return the name of a documented object."""
+    return next(node.findall(desc_name)).astext()
+
+
+def fold_method(node):
+    """Fold a method under its name and first sentence."""
+    content = next(child for child in node if isinstance(child, desc_content))
+    first = content.pop(0).children if content and isinstance(content[0], nodes.paragraph) else []
+    name = name_of(node) + "()" * (node["objtype"] == "method")
+    summary = [raw('<details class="member"><summary>'), nodes.literal("", name), nodes.inline("", "", *first)]
+    return [*summary, raw("</summary>"), node, raw("</details>")]
 
 
 def raw(text):
@@ -183,6 +272,9 @@ def setup(app):
     app.add_transform(RepositoryFiles)
     app.connect("missing-reference", find_name)
     app.connect("autodoc-skip-member", skip_fields)
+    app.connect("autodoc-process-docstring", add_inherited_parameters, priority=400)  # before numpydoc
+    app.connect("autodoc-process-signature", name_default)
+    app.connect("doctree-resolved", fold_class)
     app.connect("doctree-resolved", fold_methods)
     app.connect("html-page-context", add_search_scripts)
     app.connect("build-finished", write_summaries)
