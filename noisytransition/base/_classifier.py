@@ -236,7 +236,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             Noisy labels: str, bool or numbers. Samples without a noisy or verified label are left out, with a warning;
             `EMTransitionClassifier` also predicts them, and counts them in class shares.
             A data frame has noisy labels in one column, and `y_verified` in a column "verified". A column
-            "verified_probability" has the probabilities with which verified samples were drawn (:doc:`/which_rows`).
+            "verified_probability" has the probabilities with which verified samples were drawn (:doc:`/which_samples`).
             For `EMTransitionClassifier`, there can be a column for each of several sources, with missing values
             (:doc:`/several_sources`). Default: the labels of the Dataset; reading them loads each sample once, except
             from a TensorDataset.
@@ -262,10 +262,10 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             `EMTransitionClassifier`.
         groups : array-like of shape (n_samples,), or a column "group" of y, optional
             Group of each sample, such as a patient or document, if samples of a group are not independent. All samples
-            of a group are in the same fold, and error bars and intervals count groups (:doc:`/groups`). Only for
+            of a group are in the same fold, and error bars and intervals count groups (:ref:`groups`). Only for
             `EMTransitionClassifier`; other methods ignore them.
         state : str or path, optional
-            Folder to save the fit in after each epoch. If it exists, the fit resumes from it (:doc:`/saving`).
+            Folder to save the fit in after each epoch. If it exists, the fit resumes from it (:ref:`saving`).
 
         Returns
         -------

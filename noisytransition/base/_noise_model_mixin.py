@@ -235,7 +235,7 @@ class NoiseModelMixin:
     ) -> NoiseReport:
         """Create a report on the label noise with text, plots and tables, for notebooks or as HTML.
 
-        See :doc:`/noise_report` for an example.
+        See :ref:`noise-report` for an example.
 
         Parameters
         ----------

@@ -182,7 +182,7 @@ class LabelNoiseModel:
         groups : array-like of shape (n,), or a column "group" of y_noisy, optional
             Group of each sample, such as a patient or document, if samples of a group are not independent. Their
             probabilities must be by a classifier that has seen no sample of the group, e.g. with
-            ``cross_val_predict(cv=GroupKFold())``. Error bars and intervals then count groups (:doc:`/groups`).
+            ``cross_val_predict(cv=GroupKFold())``. Error bars and intervals then count groups (:ref:`groups`).
         sample_weight : array-like of shape (n,), optional
             Weights with which the samples represent the population, such as the design weights of a survey: class
             shares, accuracies and the correction of T by verified pairs are those of the weighted population.
@@ -511,7 +511,7 @@ class LabelNoiseModel:
     def suggest_samples(
         self, n: int, target: str = "shares", *, of: Any = None, random_state: RandomState = None
     ) -> Any:
-        """Draw samples to verify next, with known probabilities (:doc:`/which_rows`).
+        """Draw samples to verify next, with known probabilities (:doc:`/which_samples`).
 
         Half of each probability is uniform. The other half is proportional to a posterior standard deviation: of the
         sample's class (for T and shares), or of the correctness of its prediction (for accuracy). In the next `fit`,

@@ -52,7 +52,7 @@ def class_conditional_test(
 
     The noisy labels are permuted within the true classes, so the p-value is exact. `proba` may come from a classifier
     trained on the true labels of these samples, but not on their noisy labels. The samples must not have been selected
-    by their noisy labels. See :doc:`/one_transition_matrix` for the statistics. All given variables are tested jointly.
+    by their noisy labels. See :ref:`one-T` for the statistics. All given variables are tested jointly.
 
     Parameters
     ----------
