@@ -117,6 +117,16 @@ def test_parameters_are_described():
     assert not faults, "\n".join(faults)
 
 
+def test_parameters_of_classes_are_described_in_the_order_of_the_signature():
+    for name, shown in (PUBLIC | BASES).items():
+        if not inspect.isclass(shown):
+            continue
+        entries = NumpyDocString(inspect.getdoc(shown) or "")["Parameters"]
+        order = [one for entry in entries for one in entry.name.split(", ")]
+        given = [one for one in inspect.signature(shown).parameters if one in order]
+        assert [one for one in order if one in given] == given, name
+
+
 def says_nothing(name, text):
     words = set(re.findall(r"[a-z]+", text.lower())) - {"the", "a", "of"}
     return words <= set(re.findall(r"[a-z]+", name.lower()))

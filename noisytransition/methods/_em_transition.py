@@ -49,12 +49,12 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     This is the recommended method if some samples are verified. Without, T rests on the network alone, and `fit` warns
     (:doc:`/no_verified_labels`). The steps of `fit` are::
 
-        start       = T estimated from a warm-up by cross-entropy (`transition_init`)
+        start       = T estimated from a warm-up by cross-entropy (transition_init)
         for k in folds:
             train the network f and T outside fold k, by the likelihoods sum_i f_i(x) T[i, y] of noisy labels and
             f_y(x) of clean labels in the same batches;  predict the samples of fold k at several epochs
         T           = maximum-likelihood estimate from the out-of-fold posteriors at the best epoch
-                      (`LabelNoiseModel`)
+                      (LabelNoiseModel)
         q           = P(true | x, label) of each noisy sample: a pool of the out-of-fold predictions, the label
                       through T, and a network that is trained on the clean samples alone; the weights
                       maximise the likelihood of held-out clean samples
@@ -70,6 +70,12 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
 
     Parameters
     ----------
+    transition_init : array-like or str, default="gold-shrunk"
+        Initial T, or its estimator: "gold", "gold-shrunk", "anchor", "confusion", "count" or "diagonal"
+        (:ref:`starts`). Without clean samples, "gold-shrunk" is "anchor".
+    warm_up_epochs : int, optional
+        Epochs of the cross-entropy warm-up, which estimates the initial T. Default: a quarter of
+        `max_epochs`.
     clean_weight : float or "auto", default="auto"
         Weight of a clean sample in the training, relative to a noisy one. "auto":
         ``sqrt(min(n_samples, 200 * n_classes) / n_clean)``, at least 1 and at most 4.5.
@@ -81,12 +87,6 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         How the clean samples were drawn. "stratified": a fixed number per class; `fit` corrects their class prior.
     n_jobs : int, optional
         Number of folds trained in parallel by `joblib.Parallel`. The result is the same.
-    transition_init : array-like or str, default="gold-shrunk"
-        Initial T, or its estimator: "gold", "gold-shrunk", "anchor", "confusion", "count" or "diagonal"
-        (:ref:`starts`). Without clean samples, "gold-shrunk" is "anchor".
-    warm_up_epochs : int, optional
-        Epochs of the cross-entropy warm-up, which estimates the initial T. Default: a quarter of
-        `max_epochs`.
     **params
         Parameters of `NoisyLabelClassifier`: `module`, `lr`, `max_epochs`, `optimizer`, ...
 
@@ -128,11 +128,11 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     >>> X, y_noisy = (X - X.mean(0)) / X.std(0), flip_labels(y, pair_noise(3, 0.4), random_state=0)
     >>> checked = np.where(np.arange(150) % 5 == 0, y, -1)  # true labels; -1: not verified
     >>> clf = EMTransitionClassifier(random_state=0).fit(X, y_noisy, y_verified=checked)
-    >>> print(clf.transition_summary(top=3))
-    1 -> 2 0.5... [0.3..., 0.6...]
-    0 -> 1 0.4... [0.3..., 0.6...]
-    2 -> 0 0.3... [0.2..., 0.4...]
-    3 other flips: each below 0.01, ...
+    >>> print(clf.transition_summary(top=3))  # doctest: +NUMBER
+    1 -> 2 0.5 [0.4, 0.6]
+    0 -> 1 0.5 [0.4, 0.6]
+    2 -> 0 0.3 [0.2, 0.4]
+    3 other flips: each below 0.01, at most 0.1
     """
 
     _needs_clean_data = True
