@@ -86,4 +86,4 @@ for name, suggest in {"suggested": True, "random": False}.items():
 
 # %%
 # The saving depends on the data: it is large if few samples are uncertain, and zero if
-# all are. For T, random samples are as good. :doc:`/which_rows` has results.
+# all are. For T, random samples are as good. :doc:`/which_samples` has results.
