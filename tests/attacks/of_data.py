@@ -47,34 +47,26 @@ ROWS = [
     ("infinity", changed(X, (3, 1), INF), "infinity"),
     ("complex numbers", X + 0j, "[Cc]omplex"),
     ("text", np.full((60, 4), "a"), "could not convert string|numeric|dtype"),
-    ("dates", np.full((60, 4), "2020-01-01", "datetime64[D]"), "dtype|DType|datetime"),
     ("masked entries", masked(X), "masked"),
     ("sparse rows with NaN", scipy.sparse.csr_matrix(changed(X, (3, 1), NAN)), "NaN"),
     ("a sparse array of one axis", scipy.sparse.coo_array(X[:, 0]), "Expected 2D"),
-    ("a sparse array of three axes", scipy.sparse.coo_array(X[:, :, None]), "1D or 2D"),
     ("one axis", X[:, 0], "1D array|Expected 2D"),
     ("a number", 3.0, "scalar array|Expected 2D|0D"),
     ("None", None, "None|NoneType|dtype|scalar"),
     ("a dict", {"a": X, "b": X}, "have the shape|unexpected keyword argument"),
     ("ragged rows", [[1.0] * (3 + i % 2) for i in range(60)], "inhomogeneous|sequence"),
     ("an empty array", X[:0], "0 sample|minimum of 1|inconsistent"),
-    ("no columns", X[:, :0], "0 feature"),
     ("long doubles that float64 cannot hold", X.astype(np.longdouble) * np.longdouble("1e4000"), "infinity"),
-    ("structured rows", np.zeros(60, [("a", float), ("b", float)]), "dtype|DType|Cannot cast|1D|VoidDType"),
     ("a stream", Stream(), "Stream without samples or __len__"),
     ("a Dataset without a length", NoLength(), "__len__"),
     ("an empty Dataset", Samples([]), "without samples"),
     ("a Dataset of text", Samples(["a word"] * 60), "is a str"),
-    ("a Dataset of dicts", Samples([{"x": 1}] * 60), "have the shape|unexpected keyword argument"),
     ("a Dataset of None", Samples([None] * 60), "is a NoneType"),
     ("a Dataset of ragged samples", Samples(RAGGED), "equal size"),
     ("a Dataset of another length", TensorDataset(torch.zeros(50, 4)), "60 labels for 50 samples|50"),
 ]
 CLEAN_ROWS = [
-    (name, value, words)
-    for name, value, words in ROWS
-    if not isinstance(value, Dataset | type(None)) and name != "a number"
-] + [
+    *(row for row in ROWS if row[0] not in ("None", "a number") and not isinstance(row[1], Dataset)),
     ("a column less", X[:, :3], "features"),
     ("a sparse column less", scipy.sparse.csr_array(X[:, :3]), "features"),
     ("a Dataset of text", Samples(["a word"] * 60), "is a str"),
@@ -85,10 +77,7 @@ CLEAN_ROWS = [
 MISSING = [
     ("NaN", changed(Y, 3, NAN), "missing"),
     ("None among labels", np.array([None, *NAMES[Y[1:]]], object), "missing"),
-    ("NaN among names", np.array([NAN, *NAMES[Y[1:]]], object), "missing|NaN"),
-    ("pandas' NA among names", pd.array([pd.NA, *NAMES[Y[1:]]], dtype="string"), "missing|NaN"),
     ("pandas' NA among integers", pd.array([pd.NA, *Y[1:]], dtype="Int64"), "missing|NaN"),
-    ("pandas' NA in a column", pd.Series([pd.NA, *Y[1:]], dtype="Int64"), "missing|NaN"),
     ("NaN in a category", pd.Series([None, *NAMES[Y[1:]]], dtype="category"), "missing|NaN"),
 ]
 LABELS = [
@@ -105,8 +94,6 @@ LABELS = [
     ("complex numbers", Y + 0j, "[Cc]omplex"),
     ("masked entries", masked(Y), "masked"),
     ("one class", np.zeros(60, int), "at least 2 classes"),
-    ("one name", np.full(60, "ant"), "at least 2 classes|number labels"),
-    ("one truth value", np.ones(60, bool), "at least 2 classes|bool labels"),
     ("a sparse column", scipy.sparse.csr_matrix(Y[:, None]), "[Ss]parse"),
     ("ragged lists", [[0], [0, 1]] * 30, "inhomogeneous|equally long"),
 ]
@@ -121,7 +108,6 @@ CHECKED = [
     ("all rows", TRUE, "all samples are verified"),
     ("a mask", np.arange(60) < 18, "instead of a mask"),
     ("a mask of numbers", (np.arange(60) < 18).astype(int), "not a mask"),
-    ("a mask with gaps", [True] * 18 + [None] * 42, "bool labels.*instead of a mask"),
     ("NaN alone", np.full(60, NAN), "no sample is verified"),
     ("minus one alone", np.full(60, -1), "no sample is verified"),
     ("infinity", changed(np.full(60, NAN), 3, INF), "infinity"),
@@ -171,18 +157,10 @@ FIT = [
     Case("clean rows without labels", "fit", {"X_clean": X_META}, "go together"),
     Case("clean labels without rows", "fit", {"y_clean": Y_META}, "go together"),
     Case("clean rows alone", "fit", {"meta": X_META}, "must be a pair"),
-    Case("three clean parts", "fit", {"meta": (X_META, Y_META, Y_META)}, "must be a pair"),
     Case("clean rows as a dict", "fit", {"meta": {"X": X_META, "y": Y_META}}, "must be a pair"),
-    Case("clean rows as a number", "fit", {"meta": 3}, "must be a pair"),
     Case("names beside numbers", "fit", {"meta": (X_META, NAMES[Y_META])}, "number labels.*text labels"),
-    Case("truth values beside numbers", "fit", {"meta": (X_META, Y_META > 0)}, "number labels.*bool labels"),
     Case("floats beside large integers", "fit", _large(clean=float), "cannot represent"),
-    Case(
-        "large floats beside integers",
-        "fit",
-        {"y": LARGE[Y].astype(float), "meta": (X_META, LARGE[Y_META])},
-        "represent",
-    ),
+    Case("large floats beside integers", "fit", _large(noisy=float), "represent"),
     Case("labels beside a pair", "fit", {"meta": (X_META, Y_META), "y_clean": Y_META}, "go together"),
     Case("noisy labels of verified rows twice", "fit", {"y": _table(), "y_clean_noisy": Y}, "without meta"),
     Case("numbers in a list of names", "fit", {"y": [0, *NAMES[Y[1:]].tolist()]}, "several kinds"),

@@ -1,7 +1,7 @@
 """Bad parameters of classifiers. Each is tried with all classes that have it."""
 
 from attacks.modules import MODULES
-from attacks.problem import Case, T, changed
+from attacks.problem import X_META, Y_META, Case, T, changed
 from skorch.callbacks import EarlyStopping
 from torch import nn, optim
 
@@ -51,9 +51,19 @@ OF_METHODS = [
     *_cases("validation_fraction", [1.0, -0.1, "0.1", NAN, 1j]),
     *_cases("anchor_percentile", [0, 101, "all", -1, 1j], "percentile"),
     *_cases("cv", [1, 0, "3", 2.5]),
+    *_cases("cv", [70], "cv=70"),
     *_cases("n_jobs", [0, "2", 1.5]),
     *_cases("clean_weight", ["balanced"]),
     *_cases("verified_sampling", ["by_class", None]),
+    Case(
+        "by class but in order", "fit", {"verified_sampling": "stratified", "iterator_train__shuffle": False}, "shuffle"
+    ),
+    Case(
+        "by class without one class",
+        "fit",
+        {"verified_sampling": "stratified", "meta": (X_META[Y_META < 2], Y_META[Y_META < 2])},
+        "clean samples of each class",
+    ),
     *_cases("prior", ["uniform", [0, 1], [[1, 0], [0, 1]], [0, 1, NAN], [0, 1, 1j]], "prior"),
 ]
 OF_NETS = [

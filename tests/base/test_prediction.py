@@ -12,10 +12,8 @@ from training import fit, fit_noisy, refused
 from noisytransition import CrossEntropyClassifier, load
 from noisytransition.fitting import _checks
 
-every = pytest.mark.parametrize("cls", CLASSIFIERS)
 
-
-@every
+@pytest.mark.parametrize("cls", CLASSIFIERS)
 def test_logarithms_of_the_probabilities_and_the_last_network_s_logits(cls, blobs, plain):
     clf = plain(cls)
     proba = clf.predict_proba(blobs[4])
@@ -25,6 +23,8 @@ def test_logarithms_of_the_probabilities_and_the_last_network_s_logits(cls, blob
         logits = clf.module_.eval()(torch.from_numpy(blobs[4]).float())
     np.testing.assert_allclose(proba, logits.softmax(1), rtol=1e-4, atol=1e-6)
     assert not hasattr(cls(), "module_")
+    with pytest.raises(NotFittedError):
+        cls().predict_log_proba(blobs[0])
 
 
 def test_logarithms_are_finite_where_probabilities_are_not_apart_from_0(blobs):
@@ -70,16 +70,9 @@ def test_batches_are_joined_without_their_graph_and_in_order(blobs):
     np.testing.assert_allclose(np.exp(found), clf.predict_proba(blobs[4]), rtol=1e-4)
 
 
-@every
-def test_there_is_no_prediction_before_fit(cls, blobs):
-    with pytest.raises(NotFittedError):
-        cls().predict_log_proba(blobs[0])
-
-
 # ---------------------------------------------------------------------------- devices that are not there
-@pytest.fixture
-def without_gpu(monkeypatch):
-    """Simulate a machine without a GPU."""
+def test_a_gpu_that_is_not_there_is_an_error_before_training(blobs, tmp_path, monkeypatch):
+    """Simulate a machine without a GPU; there, a classifier of a GPU is loaded on the CPU."""
 
     def zeros(*size, device=None):
         if device is not None and str(device).startswith("cuda"):
@@ -88,15 +81,9 @@ def without_gpu(monkeypatch):
 
     monkeypatch.setattr(_checks.torch, "zeros", zeros)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
-
-
-@every
-def test_a_gpu_that_is_not_there_is_an_error_before_training(cls, blobs, without_gpu):
-    with refused("device='cuda' cannot be used"):
-        fit(cls, blobs, device="cuda")
-
-
-def test_a_classifier_of_a_gpu_is_loaded_on_the_cpu(blobs, tmp_path, without_gpu):
+    for cls in CLASSIFIERS:
+        with refused("device='cuda' cannot be used"):
+            fit(cls, blobs, device="cuda")
     clf, path = fit_noisy(CrossEntropyClassifier, blobs), tmp_path / "clf.safetensors"
     clf.set_params(device="cuda").save(path)
     with pytest.raises(ValueError, match="cannot be used"):
@@ -104,22 +91,14 @@ def test_a_classifier_of_a_gpu_is_loaded_on_the_cpu(blobs, tmp_path, without_gpu
     np.testing.assert_array_equal(load(path, device="cpu").predict(blobs[4]), clf.predict(blobs[4]))
 
 
-def test_the_score_weighs_rows(blobs):
-    clf, y, weight = fit_noisy(CrossEntropyClassifier, blobs), blobs[5], np.random.default_rng(0).random(len(blobs[5]))
-    right = clf.predict(blobs[4]) == y
-    assert clf.score(blobs[4], y, sample_weight=weight) == pytest.approx(weight[right].sum() / weight.sum())
-
-
-# ---------------------------------------------------------------------------- labels of dtype object
-FORMS = [lambda y: y.astype(object), lambda y: pd.Series(y, dtype=object)]
-
-
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("kind", [bool, int])
-def test_the_score_takes_objects_that_fit_takes(form, kind, blobs):
-    X, y = blobs[0], blobs[1].astype(kind)
-    clf = small(CrossEntropyClassifier).fit(X, form(y))
-    assert clf.score(X, form(y)) == clf.score(X, y)
+# ---------------------------------------------------------------------------- scores
+def test_the_score_weighs_samples_and_takes_objects_that_fit_takes(blobs):
+    X, y, weight = blobs[0], blobs[1].astype(bool), np.random.default_rng(0).random(len(blobs[1]))
+    clf = small(CrossEntropyClassifier).fit(X, y.astype(object))
+    right = clf.predict(X) == y
+    assert clf.score(X, y, sample_weight=weight) == pytest.approx(weight[right].sum() / weight.sum())
     verified = np.where(np.arange(len(y)) < 20, np.roll(y, 1).astype(object), None)
-    for given in (verified, pd.Series(verified), verified.tolist()):
-        assert clf.score(X, form(y), y_verified=given) == clf.score(X[:20], np.roll(y, 1)[:20])
+    for labels in (y.astype(object), pd.Series(y, dtype=object)):
+        assert clf.score(X, labels) == right.mean()
+        for given in (verified, pd.Series(verified), verified.tolist()):
+            assert clf.score(X, labels, y_verified=given) == clf.score(X[:20], np.roll(y, 1)[:20])
