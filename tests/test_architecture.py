@@ -1,9 +1,11 @@
 """Limits of the design: direction of imports, light imports, and sizes."""
 
 import ast
+import functools
 import graphlib
 import importlib.util
 import inspect
+import itertools
 import re
 import statistics
 import subprocess
@@ -19,39 +21,34 @@ ROOT = Path(noisytransition.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
 STRUCTURE = ROOT.parent / ".ci" / "structure.py"
 
+TORCH, FRAMES = {"torch", "skorch"}, {"scipy", "pandas"}
+ARRAYS = {"labels", "transition", "likelihood", "noise_model"}
 # room -> what it may import besides the standard library and numpy; rooms below stand above
 ALLOWED = {
     "labels": {"scipy", "sklearn"},
     "transition": {"scipy", "labels"},
     "likelihood": {"scipy", "labels", "transition"},
-    "noise_model": {"scipy", "pandas", "labels", "transition", "likelihood"},
+    "noise_model": FRAMES | {"labels", "transition", "likelihood"},
     "report": {"scipy", "jinja2", "PIL", "labels", "transition", "noise_model"},
     "losses": {"torch"},
     "meta_gradient": {"torch"},
-    "nets": {"torch", "skorch", "scipy", "meta_gradient"},
-    "persistence": {"torch", "skorch", "safetensors", "nets"},
-    "updates": {"torch", "skorch", "losses", "meta_gradient", "nets"},
-    "selection": {"torch", "skorch", "scipy", "nets"},
-    "data": {"torch", "skorch", "sklearn", "scipy", "meta_gradient", "nets", "labels"},
-    "fitting": {"torch", "skorch", "sklearn", "scipy", "joblib", "tqdm", "transition", "losses", "meta_gradient"}
-    | {"nets", "persistence", "updates", "selection", "labels", "likelihood", "noise_model"},
-    "base": {"torch", "skorch", "sklearn", "scipy", "pandas", "transition", "nets", "persistence", "report", "data"}
-    | {"fitting", "labels", "likelihood", "noise_model"},
-    "methods": {
-        "torch",
-        "skorch",
-        "sklearn",
-        "scipy",
-        "pandas",
-        "transition",
-        "losses",
-        "nets",
-        "persistence",
-        "updates",
-    }
-    | {"selection", "data", "fitting", "base", "labels", "likelihood", "noise_model"},
+    "nets": TORCH | {"scipy", "meta_gradient"},
+    "persistence": TORCH | {"safetensors", "nets"},
+    "updates": TORCH | {"losses", "meta_gradient", "nets"},
+    "selection": TORCH | {"scipy", "nets"},
+    "data": TORCH | {"sklearn", "scipy", "meta_gradient", "nets", "labels"},
+    "fitting": TORCH
+    | ARRAYS
+    | {"sklearn", "scipy", "joblib", "tqdm"}
+    | {"losses", "meta_gradient", "nets", "persistence", "updates", "selection"},
+    "base": TORCH | FRAMES | ARRAYS | {"sklearn", "nets", "persistence", "report", "data", "fitting"},
+    "methods": TORCH
+    | FRAMES
+    | ARRAYS
+    | {"sklearn", "losses", "nets", "persistence", "updates"}
+    | {"selection", "data", "fitting", "base"},
     "model_selection": {"sklearn", "data", "labels", "transition"},
-    "comparison": {"sklearn", "joblib", "scipy", "pandas", "methods", "datasets", "transition", "labels"},
+    "comparison": FRAMES | {"sklearn", "joblib", "methods", "datasets", "transition", "labels"},
     "datasets": {"torch", "transition", "labels"},
     "__main__": {"sklearn", "pandas", "skrub", "methods"},
     "__init__": {"methods", "comparison", "datasets", "nets", "model_selection", "transition"}
@@ -59,45 +56,47 @@ ALLOWED = {
 }
 
 
+@functools.cache
+def tree(path):
+    return ast.parse(path.read_text())
+
+
 def layer(path):
     return path.relative_to(ROOT).parts[0].removesuffix(".py")
 
 
-def running(tree):
+def running(path):
     """Nodes of a file, without imports for type checkers."""
     for_types = {
         id(node)
-        for block in ast.walk(tree)
+        for block in ast.walk(tree(path))
         if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
         for node in ast.walk(block)
     }
-    return [node for node in ast.walk(tree) if id(node) not in for_types]
+    return [node for node in ast.walk(tree(path)) if id(node) not in for_types]
 
 
 def imported(path):
     """Top-level packages, and layers of the library, that a file imports anywhere."""
     depth = len(path.relative_to(ROOT).parts)
-    for node in running(ast.parse(path.read_text())):
+    for node in running(path):
         if isinstance(node, ast.Import):
             yield from (alias.name.split(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.level in (0, depth):
             yield node.module.split(".")[0]
 
 
-def test_every_layer_is_named():
+def test_imports_go_one_way():
     assert {layer(path) for path in FILES} == set(ALLOWED)
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_imports_go_one_way(path):
-    free = sys.stdlib_module_names | {"numpy", layer(path)}
-    assert set(imported(path)) - free <= ALLOWED[layer(path)]
+    for path in FILES:
+        free = sys.stdlib_module_names | {"numpy", layer(path)}
+        assert set(imported(path)) - free <= ALLOWED[layer(path)], path
 
 
 def imported_files(path):
     """Files of the library that a file imports when it runs."""
     package = path.relative_to(ROOT).parent.parts
-    for node in running(ast.parse(path.read_text())):
+    for node in running(path):
         if isinstance(node, ast.ImportFrom) and node.level:
             at = ROOT.joinpath(*package[: len(package) - node.level + 1], *(node.module or "").split("."))
             for place in (at, *(at / alias.name for alias in node.names)):
@@ -147,10 +146,9 @@ assert noisytransition.flip_labels([0, 1], [[0, 1], [1, 0]]).tolist() == [1, 0]
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_no_message_steers(path):
+def test_no_message_steers():
     """No condition, and no value, comes from a key of `diagnostics_`."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in itertools.chain.from_iterable(ast.walk(tree(path)) for path in FILES):
         parts = []
         if isinstance(node, ast.Compare):
             parts = node.comparators
@@ -182,29 +180,31 @@ def test_a_method_has_its_places():
         )
 
 
-@pytest.mark.parametrize("cls", [*methods.METHODS.values(), methods.TransitionClassifierCV])
-def test_a_classifier_is_composed_of_few_classes(cls):
-    assert sum(base.__module__.startswith("noisytransition.") for base in cls.__mro__) <= 3
+def test_a_classifier_is_composed_of_few_classes_and_has_few_parameters():
+    for cls in [*methods.METHODS.values(), methods.TransitionClassifierCV]:
+        assert sum(base.__module__.startswith("noisytransition.") for base in cls.__mro__) <= 3
+        parameters = inspect.signature(cls).parameters.values()
+        assert len([p for p in parameters if p.kind is not p.VAR_KEYWORD]) <= 20
 
 
 # ---------------------------------------------------------------------------- budgets: what a reader must know
-def without_docstrings(tree):
+def without_docstrings(path):
     """Lines that docstrings take."""
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
-    nodes = [n for n in ast.walk(tree) if isinstance(n, documented) and ast.get_docstring(n) is not None]
+    nodes = [n for n in ast.walk(tree(path)) if isinstance(n, documented) and ast.get_docstring(n) is not None]
     return {line for n in nodes for line in range(n.body[0].lineno, n.body[0].end_lineno + 1)}
 
 
 def lines_of_code(path):
     """Lines without docstrings, comments and blank lines."""
-    text, left_out = path.read_text(), without_docstrings(ast.parse(path.read_text()))
+    text, left_out = path.read_text(), without_docstrings(path)
     lines = (line.strip() for i, line in enumerate(text.splitlines(), 1) if i not in left_out)
     return sum(bool(line) and not line.startswith("#") for line in lines)
 
 
 def lengths_of_functions():
     for path in FILES:
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(tree(path)):
             if isinstance(node, ast.FunctionDef):
                 body = node.body[1:] if ast.get_docstring(node) and len(node.body) > 1 else node.body
                 yield f"{path.relative_to(ROOT)}:{node.name}", node.end_lineno - body[0].lineno + 1
@@ -226,7 +226,7 @@ def test_a_line_has_one_thought():
     """Few assignments of a tuple to a tuple, and few names in one function."""
     tuples, names = 0, {}
     for path in FILES:
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(tree(path)):
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple):
                 tuples += isinstance(node.value, ast.Tuple | ast.GeneratorExp)
             elif isinstance(node, ast.FunctionDef):
@@ -241,16 +241,10 @@ def test_a_line_has_one_thought():
 def test_public_names_are_few():
     public = set()
     for path in FILES:
-        for node in ast.parse(path.read_text()).body:
+        for node in tree(path).body:
             if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
                 public |= {n.value for n in ast.walk(node.value) if isinstance(n, ast.Constant)}
     assert len(public) <= 80
-
-
-@pytest.mark.parametrize("cls", methods.METHODS.values())
-def test_a_class_has_few_parameters(cls):
-    parameters = inspect.signature(cls).parameters.values()
-    assert len([p for p in parameters if p.kind is not p.VAR_KEYWORD]) <= 20
 
 
 @pytest.mark.skipif(not STRUCTURE.exists(), reason="needs .ci/structure.py, which a source archive does not have")

@@ -50,6 +50,7 @@ OTHERS = {
     "shared weights": tied(),
     "layers that are repeated": repeated(),
     "a forward hook": hooked(lambda m: m[0].register_forward_hook(lambda *args: args[2] * 2)),
+    "a hook of a weight": hooked(lambda m: m[0].weight.register_hook(lambda gradient: gradient * 2)),
     "a hook before": hooked(lambda m: m[0].register_forward_pre_hook(lambda m, x: (x[0] * 2,))),
     "a backward hook": hooked(lambda m: m[1].register_full_backward_hook(lambda m, i, o: (i[0] * 2,))),
     "a backward hook before": hooked(lambda m: m[1].register_full_backward_pre_hook(lambda m, o: (o[0] * 2,))),
@@ -84,10 +85,3 @@ def test_the_factored_method_is_refused_for_other_modules(name):
 @pytest.mark.parametrize("name", EXACT)
 def test_the_factored_method_is_exact_for_the_modules_that_it_takes(name):
     assert cosine_similarity(tangent(EXACT[name], "factored"), tangent(EXACT[name], "double-vjp"), dim=0) > 1 - 1e-5
-
-
-def test_the_factored_method_is_refused_for_a_weight_with_a_hook():
-    module = nn.Sequential(nn.Linear(4, 3))
-    module[0].weight.register_hook(lambda gradient: gradient * 2)
-    with pytest.raises(NotImplementedError, match="can differentiate"):
-        tangent(module, "factored")
