@@ -60,33 +60,24 @@ def test_complexity_of_ten_outputs_is_below_that_of_the_bound():
     assert measured < bound.risk_bound(50, [1.0], delta=1)
 
 
-@pytest.mark.parametrize("norms", [[0.1], [3.0], [10.0], [3.0, 3.0], [10.0, 10.0], [1.0] * 5])
-@pytest.mark.parametrize("n", [10, 1000])
-def test_theorem_1_as_printed_is_above_the_proved_bound_if_M_bounds_the_loss(norms, n):
-    largest = bound.largest_loss(norms)
-    printed = bound.theorem_1(n, norms, largest=largest)
-    assert printed > bound.risk_bound(n, norms)
-    assert bound.corollary(n, norms, largest=largest) == 2 * printed
-
-
-def test_theorem_1_term_by_term():
-    """c = 10, d = 2, M_i = 2 and 3, M = 5, B = 4, N = 100, delta = 0.2."""
+def test_theorem_1_as_printed_is_above_the_proved_bound_if_M_bounds_the_loss():
+    """Its terms are those for c = 10, d = 2, M_i = 2 and 3, M = 5, B = 4, N = 100, delta = 0.2."""
+    for norms in ([0.1], [3.0], [10.0], [3.0, 3.0], [10.0, 10.0], [1.0] * 5):
+        for n in (10, 1000):
+            printed = bound.theorem_1(n, norms, largest=bound.largest_loss(norms))
+            assert printed > bound.risk_bound(n, norms)
+            assert bound.corollary(n, norms, largest=bound.largest_loss(norms)) == 2 * printed
     first = 2 * 10 * 5 * 4 * (np.sqrt(2 * np.log(2) * 2) + 1) * (2 * 3) / np.sqrt(100)
     second = 3 * 5 * np.sqrt(np.log(2 / 0.2) / (2 * 100))
     assert bound.theorem_1(100, [2.0, 3.0], largest=5.0, radius=4.0, delta=0.2) == pytest.approx(first + second)
 
 
 # ---------------------------------------------------------------------------- pairs
-@pytest.fixture(scope="module")
-def rows():
+def test_the_residuals_of_all_samples_or_a_posterior_that_is_right_give_T():
     rng = np.random.default_rng(0)
     y = rng.integers(10, size=2000)
     proba = softmax(rng.normal(size=(2000, 10)) + 3 * np.eye(10)[y], axis=1)
-    return proba, flip_labels(y, pair_noise(10, 0.3), random_state=0), y
-
-
-def test_the_residuals_of_all_rows_or_a_posterior_that_is_right_give_T(rows):
-    proba, noisy, y = rows
+    noisy = flip_labels(y, pair_noise(10, 0.3), random_state=0)
     for posterior, pairs in ((proba, np.arange(2000)), (np.eye(10)[y], np.arange(1))):
         np.testing.assert_allclose(by_residuals(posterior, noisy, y, pairs), counted(y, noisy), atol=1e-6)
 
@@ -96,6 +87,3 @@ def test_a_network_that_separates_the_classes_is_right(tmp_path):
     rng, y = np.random.default_rng(0), np.arange(60) % 2
     images = rng.integers(100, size=(60, 4, 4, 3), dtype=np.uint8) + (100 * y[:, None, None, None]).astype(np.uint8)
     assert probe.run(Stub(str(tmp_path / "log")), images, y)["accuracies"] == [1.0] * 5
-
-
-# ---------------------------------------------------------------------------- label distribution

@@ -3,58 +3,17 @@
 import json
 from functools import partial
 
-import joblib
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 from scipy.sparse import issparse
+from small_files import write_global_warming, write_hausa, write_labelme
 
 from examples.real_labels import common, global_warming, hausa, labelme, transformer
 from noisytransition import FineTuningClassifier
 
 N, N_TEST = 260, 40
-WORDS = ["kasuwa noma", "lafiya asibiti", "siyasa zabe"]
-
-
-def noisy(y, n_classes, rng):
-    return np.where(rng.random(len(y)) < 0.3, rng.integers(n_classes, size=len(y)), y)
-
-
-def write_hausa(folder, rng):
-    y, topics = rng.integers(3, size=N + N_TEST), np.array(["Business", "Health", "Politics"])
-    titles = [f"{WORDS[k]} {rng.integers(10**6)}" for k in y]
-    for name, rows, labels in (
-        ("train_clean", slice(N), y),
-        ("train_clean_noisy_labels", slice(N), noisy(y, 3, rng)),
-        ("test", slice(N, None), y),
-    ):
-        frame = pd.DataFrame({"news_title": titles[rows], "label": topics[labels[rows]]})
-        frame.to_csv(folder / f"hausa_{name}.tsv", sep="\t")
-
-
-def write_global_warming(folder, rng):
-    y = rng.integers(2, size=N)
-    texts = [f"Sentence {i}, with a comma." for i in range(N)]
-    frame = pd.DataFrame({"data_entry": texts, "gpt_label": noisy(y, 2, rng), "gold_label": y})
-    frame.to_csv(folder / "global_warming.csv", index=False)
-    X = rng.normal(size=(N, 120)) + 3 * y[:, None]
-    np.save(folder / f"global_warming_features_{joblib.hash(texts)}.npy", X)
-
-
-def write_labelme(folder, rng):
-    for part, n in (("train", N), ("test", N_TEST)):
-        y = rng.integers(8, size=n)
-        np.save(
-            folder / f"labelme_LabelMe_VGG_avg_{part}.npy", rng.normal(size=(n, 1, 1, 130)) + y[:, None, None, None]
-        )
-        np.savetxt(folder / f"labelme_LabelMe_Z_{part}.txt", y, fmt="%d")
-        if part == "train":
-            answers = np.stack([noisy(y, 8, rng) for _ in range(5)], axis=1)
-            answers[rng.random(answers.shape) < 0.4] = -1
-            np.savetxt(folder / "labelme_answers.txt", answers, fmt="%d")
-
-
 SCRIPTS = {
     "hausa": (hausa, write_hausa),
     "global_warming": (global_warming, write_global_warming),
@@ -64,11 +23,9 @@ SCRIPTS = {
 
 def short(methods, names):
     """These of the methods, with few epochs."""
-    few = {FineTuningClassifier: {"fine_tuning_epochs": 2}}
+    own = {FineTuningClassifier: {"fine_tuning_epochs": 2}}
     chosen = {name: methods[name] for name in names}
-    return {
-        name: (fit, kind and partial(kind, max_epochs=2, **few.get(kind, {}))) for name, (fit, kind) in chosen.items()
-    }
+    return {name: (fit, of and partial(of, max_epochs=2, **own.get(of, {}))) for name, (fit, of) in chosen.items()}
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
@@ -76,7 +33,7 @@ def test_a_script_writes_its_table(name, tmp_path, monkeypatch):
     script, write = SCRIPTS[name]
     folder, results = tmp_path / "data", tmp_path / "results"
     folder.mkdir(), results.mkdir()
-    write(folder, np.random.default_rng(0))
+    write(folder, np.random.default_rng(0), N, N_TEST)
     kept = ["ignoring the noise, logistic regression", "fine-tuning", "GLC"]
     monkeypatch.setattr(common, "METHODS", short(common.METHODS, kept))
     monkeypatch.setattr(common, "RESULTS", results)
@@ -125,7 +82,7 @@ def small_bert():
 
 def test_upper_layers_on_the_output_of_the_lower_layers_are_the_whole_network(tmp_path, monkeypatch):
     monkeypatch.setattr(transformer, "pretrained", small_bert)
-    write_global_warming(tmp_path, np.random.default_rng(0))
+    write_global_warming(tmp_path, np.random.default_rng(0), N)
     tokenizer, network = small_bert()
     module = transformer.make_module(0).eval()
     with torch.inference_mode():
@@ -148,7 +105,7 @@ def test_the_script_of_the_transformer_writes_its_table(tmp_path, monkeypatch):
     monkeypatch.setattr(common, "RESULTS", tmp_path)
     monkeypatch.setattr(global_warming, "N_TEST", N_TEST)
     monkeypatch.setattr("sys.argv", ["transformer", "--data", str(tmp_path)])
-    write_global_warming(tmp_path, np.random.default_rng(0))
+    write_global_warming(tmp_path, np.random.default_rng(0), N)
     for _ in range(2):  # the second call finds all rows
         transformer.main()
     rows = [json.loads(line) for line in (tmp_path / "transformer.jsonl").read_text().splitlines()]

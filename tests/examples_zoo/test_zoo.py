@@ -6,10 +6,10 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.sparse import issparse
 from sklearn.feature_extraction.text import HashingVectorizer
+from small_files import write_global_warming, write_hausa, write_labelme
 
 from examples.benchmarks.zoo import labellers, noise, run, texts
 from examples.benchmarks.zoo.catalogue import PROBLEMS, Problem
@@ -35,36 +35,13 @@ def encoder(tmp_path, monkeypatch):
     return calls
 
 
-def wrong(y, n_classes, rng):
-    return np.where(rng.random(len(y)) < 0.3, rng.integers(n_classes, size=len(y)), y)
-
-
 @pytest.fixture(scope="module")
 def data_folder(tmp_path_factory):
     """Sentences, titles and photographs in the formats of the real files."""
     folder = tmp_path_factory.mktemp("data")
-    real, rng = folder / "real", np.random.default_rng(0)
-    real.mkdir()
-    y = rng.integers(2, size=2000)
-    sentences = [f"Sentence {i} is {'warm' if k else 'cold'}." for i, k in enumerate(y)]
-    frame = pd.DataFrame({"data_entry": sentences, "gpt_label": wrong(y, 2, rng), "gold_label": y})
-    frame.to_csv(real / "global_warming.csv", index=False)
-    topics = np.array(["Business", "Health", "Politics"])
-    for name, n in (("train_clean", 600), ("dev", 30), ("test", 60)):
-        y = rng.integers(3, size=n)
-        titles = [f"{name} {i} {topics[k].lower()}" for i, k in enumerate(y)]
-        pd.DataFrame({"news_title": titles, "label": topics[y]}).to_csv(real / f"hausa_{name}.tsv", sep="\t")
-        if name == "train_clean":
-            given = pd.DataFrame({"news_title": titles, "label": topics[wrong(y, 3, rng)]})
-            given.to_csv(real / "hausa_train_clean_noisy_labels.tsv", sep="\t")
-    for part, n in (("train", 500), ("test", 40)):
-        y = rng.integers(8, size=n)
-        np.save(real / f"labelme_LabelMe_VGG_avg_{part}.npy", rng.normal(size=(n, 1, 1, 130)))
-        np.savetxt(real / f"labelme_LabelMe_Z_{part}.txt", y, fmt="%d")
-        if part == "train":
-            answers = np.stack([wrong(y, 8, rng) for _ in range(5)], axis=1)
-            answers[:, 1:][rng.random((n, 4)) < 0.5] = -1
-            np.savetxt(real / "labelme_answers.txt", answers, fmt="%d")
+    (folder / "real").mkdir()
+    for write, n, n_test in ((write_global_warming, 2000, None), (write_hausa, 600, 60), (write_labelme, 500, 40)):
+        write(folder / "real", np.random.default_rng(0), n, n_test)
     return folder
 
 
