@@ -113,6 +113,5 @@ def test_files_of_people_s_labels_that_are_missing_or_others(tmp_path):
 def test_counts_of_cifar10h_become_shares(tmp_path):
     counts = np.random.default_rng(0).integers(1, 20, size=(30, 10))
     np.save(tmp_path / "cifar10h-counts.npy", counts)
-    np.testing.assert_allclose(
-        load_cifar10h(tmp_path / "cifar10h-counts.npy"), counts / counts.sum(axis=1, keepdims=True)
-    )
+    shares = counts / counts.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(load_cifar10h(tmp_path / "cifar10h-counts.npy"), shares)

@@ -50,24 +50,17 @@ def examples(name, shown):
     return doctest.DocTestParser().get_examples(text)
 
 
-def test_public_names_have_examples_that_run():
+def test_public_names_have_examples_that_run_and_import_what_they_show():
+    """They import the name itself, or for a result the function that returns it."""
     missing = []
     for name, shown in PUBLIC.items():
-        run = [one for one in examples(name, shown) if not one.options.get(doctest.SKIP)]
-        if not any("import " not in one.source for one in run):
-            missing.append(name)
-    assert not missing
-
-
-def test_examples_import_what_they_show():
-    """Return the name itself, or for a result the function that returns it."""
-    missing = []
-    for name, shown in PUBLIC.items():
-        lines, last = [one.source for one in examples(name, shown)], name.rpartition(".")[2]
-        imports = [line for line in lines if "import " in line]
-        named = any(re.search(rf"\b{last}\b", line) for line in set(lines) - set(imports))
-        if lines and not any("noisytransition" in line and (last in line or not named) for line in imports):
-            missing.append(name)
+        found, last = examples(name, shown), name.rpartition(".")[2]
+        imports = {one.source for one in found if "import " in one.source}
+        if all(one.options.get(doctest.SKIP) or one.source in imports for one in found):
+            missing.append(f"{name}: no example")
+        named = any(re.search(rf"\b{last}\b", one.source) for one in found if one.source not in imports)
+        if not any("noisytransition" in line and (last in line or not named) for line in imports):
+            missing.append(f"{name}: no import")
     assert not missing
 
 
@@ -111,9 +104,15 @@ def test_parameters_are_described():
             for entry in page[section]
             for one in entry.name.split(",")
         }
-        faults += [f"{name}: {one} has no description" for one, text in entries.items() if says_nothing(one, text)]
-        if not is_called_by_others(shown):
-            faults += [f"{name}: {one} is missing" for one in arguments(shown) - set(entries) - of_bases(shown)]
+        for one, text in entries.items():
+            words, own = (set(re.findall(r"[a-z]+", of.lower())) for of in (text, one))
+            if words <= own | {"the", "a", "of"}:
+                faults.append(f"{name}: {one} has no description")
+        is_method = inspect.isfunction(shown) and shown.__qualname__ != shown.__name__
+        if not (is_method and shown.__module__.split(".")[1] in CALLED_BY_OTHERS):
+            bases = [base for base in BASES.values() if inspect.isclass(shown) and issubclass(shown, base)]
+            described_there = set().union(*(arguments(base) for base in bases if base is not shown))
+            faults += [f"{name}: {one} is missing" for one in arguments(shown) - set(entries) - described_there]
     assert not faults, "\n".join(faults)
 
 
@@ -127,28 +126,10 @@ def test_parameters_of_classes_are_described_in_the_order_of_the_signature():
         assert [one for one in order if one in given] == given, name
 
 
-def says_nothing(name, text):
-    words = set(re.findall(r"[a-z]+", text.lower())) - {"the", "a", "of"}
-    return words <= set(re.findall(r"[a-z]+", name.lower()))
-
-
 def arguments(shown):
     kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     given = inspect.signature(shown).parameters.values()
     return {one.name for one in given if one.kind not in kinds and one.name != "self" and one.name[0] != "_"}
-
-
-def of_bases(shown):
-    """Parameters that a base class describes: classifiers name them in one entry."""
-    bases = [
-        base for base in BASES.values() if inspect.isclass(shown) and base is not shown and issubclass(shown, base)
-    ]
-    return set().union(*map(arguments, bases))
-
-
-def is_called_by_others(shown):
-    is_method = inspect.isfunction(shown) and shown.__qualname__ != shown.__name__
-    return is_method and shown.__module__.split(".")[1] in CALLED_BY_OTHERS
 
 
 def test_functions_of_arrays_have_all_sections():
