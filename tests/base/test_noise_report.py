@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 from estimators import WITH_TRANSITION, small
 
 from noisytransition import (
@@ -14,13 +13,6 @@ from noisytransition import (
 )
 
 NAMES = np.array(["ant", "bee", "cat"])
-
-
-@pytest.fixture(scope="module")
-def named(blobs):
-    X, y, X_clean, y_clean, *_ = blobs
-    meta = pd.DataFrame(X_clean, columns=list("pqrs")), NAMES[y_clean]
-    return small(GLCClassifier).fit(pd.DataFrame(X, columns=list("pqrs")), NAMES[y], meta=meta)
 
 
 @pytest.mark.parametrize("cls", WITH_TRANSITION)
@@ -77,11 +69,13 @@ def test_samples_of_the_fit_are_judged_by_out_of_fold_probabilities(plain, blobs
 
 # ---------------------------------------------------------------------------- forms of data
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
-def test_samples_keep_the_names_of_their_index(named, blobs):
-    X, y = blobs[:2]
-    index = [f"p{i}" for i in range(300)]
+def test_samples_have_the_names_of_their_index_and_columns(blobs, plain):
+    X, y, X_clean, y_clean, *_ = blobs
     frame, labels = pd.DataFrame(X, columns=list("pqrs")), pd.Series(NAMES[y])
+    meta = pd.DataFrame(X_clean, columns=list("pqrs")), NAMES[y_clean]
+    named = small(GLCClassifier).fit(frame, labels, meta=meta)
     positions = named.find_label_issues(frame, labels, as_frame=False)
+    index = pd.Index([f"p{i}" for i in range(300)])
     for rows, given, name in (
         (frame.set_axis(index), labels, lambda i: f"p{i}"),
         (frame.to_numpy(), labels.set_axis(index), lambda i: f"p{i}"),
@@ -91,23 +85,11 @@ def test_samples_keep_the_names_of_their_index(named, blobs):
         listed = named.noise_report(rows, given).facts["label_issues"]["listed"]
         assert [row["row"] for row in listed] == [name(i) for i in positions]
         assert {row["given"] for row in listed} <= set(NAMES)
-
-
-def test_what_is_shown_of_a_sample(plain, named, blobs):
-    glc = plain(GLCClassifier)
-    X, y = blobs[:2]
-    row = int(glc.find_label_issues(X, y, as_frame=False)[0])
-
-    def sample(clf=glc, rows=X, labels=y, **given):
-        return clf.noise_report(rows, labels, max_samples=1, **given).facts["label_issues"]["listed"][0]["sample"]
-
-    values = X[row].tolist()
-    assert sample() == {"text": ", ".join(f"{k}: {value:.4g}" for k, value in enumerate(values))}
-    with_names = {"text": ", ".join(f"{k}: {value:.4g}" for k, value in zip("pqrs", values, strict=True))}
-    assert sample(named, pd.DataFrame(X, columns=list("pqrs")), NAMES[y]) == with_names
-    assert sample(display_samples=[f"text {i}" for i in range(300)]) == {"text": f"text {row}"}
-    assert list(sample(display_samples=np.zeros((300, 5, 5)))) == ["image"]
-    assert list(sample(display_samples=torch.zeros(300, 3, 5, 5))) == ["image"]
+    values = ", ".join(f"{k}: {value:.4g}" for k, value in zip("pqrs", X[positions[0]], strict=True))
+    assert listed[0]["sample"] == {"text": values}
+    for shown, kind in (([f"text {i}" for i in range(300)], "text"), (np.zeros((300, 5, 5)), "image")):
+        report = named.noise_report(frame, labels, display_samples=shown)
+        assert list(report.facts["label_issues"]["listed"][0]["sample"]) == [kind]
 
 
 def test_clean_samples_without_noisy_labels_or_without_noise(plain, blobs):
