@@ -8,39 +8,26 @@ import pytest
 import torch
 from estimators import small
 from page_methods import CoTeachingClassifier, CoTeachingNet, EpochEMClassifier
+from sklearn.base import clone
 from torch import nn
 from torch.nn import functional as F
 from training import StopAfter
 
 from noisytransition.nets._rows import Batch
-from noisytransition.transition import flip_labels, pair_noise
-
-NAMES = {"Symmetric": 2, "CoTeaching": 2, "Epoch": 2}
 
 
-@pytest.mark.parametrize(("name", "n_classes"), NAMES.items())
-def test_a_method_takes_forty_lines(name, n_classes):
+def test_a_method_takes_forty_lines():
     bodies = [source for source in page_methods.definitions() if isinstance(ast.parse(source).body[0], ast.ClassDef)]
-    own = [body for body in bodies if body.startswith(f"class {name}")]
-    assert len(own) == n_classes
-    assert sum(bool(line.strip()) for body in own for line in body.splitlines()) <= 40
-
-
-def whole_and_resumed(make, *data, path, **given):
-    """Fit a classifier without interruption, and another one with an interruption and resumption."""
-    with pytest.raises(KeyboardInterrupt):
-        make().set_params(callbacks=[StopAfter(2)]).fit(*data, state=path, **given)
-    return make().fit(*data, **given), make().fit(*data, state=path, **given)
+    for name in ("Symmetric", "CoTeaching", "Epoch"):
+        own = [body for body in bodies if body.startswith(f"class {name}")]
+        assert len(own) == 2
+        assert sum(bool(line.strip()) for body in own for line in body.splitlines()) <= 40
 
 
 # ---------------------------------------------------------------------------- co-teaching
-def net_of(module, **params):
-    return CoTeachingNet(module, **({"forget_rate": 0.5, "n_gradual": 2} | params)).initialize()
-
-
-def test_each_network_learns_from_the_rows_of_smallest_loss_of_the_other():
+def test_each_network_learns_from_the_samples_of_smallest_loss_of_the_other():
     torch.manual_seed(0)
-    net = net_of(nn.Linear(2, 3))
+    net = CoTeachingNet(nn.Linear(2, 3), forget_rate=0.5, n_gradual=2).initialize()
     x, y = torch.randn(8, 2), torch.tensor([0, 1, 2, 0, 1, 2, 0, 1])
     net.history.new_epoch()
     net.train_step_single(Batch(x, {"label": y}))
@@ -54,12 +41,10 @@ def test_each_network_learns_from_the_rows_of_smallest_loss_of_the_other():
 
 def test_both_networks_go_on(blobs, tmp_path):
     X, y, *_ = blobs
-    whole, resumed = whole_and_resumed(
-        lambda: small(CoTeachingClassifier, max_epochs=5, n_gradual=4, optimizer=torch.optim.Adam, lr=0.01),
-        X,
-        y,
-        path=tmp_path / "fit.pt",
-    )
+    clf = small(CoTeachingClassifier, max_epochs=5, n_gradual=4, optimizer=torch.optim.Adam, lr=0.01)
+    with pytest.raises(KeyboardInterrupt):
+        clone(clf).set_params(callbacks=[StopAfter(2)]).fit(X, y, state=tmp_path / "fit.pt")
+    whole, resumed = clone(clf).fit(X, y), clf.fit(X, y, state=tmp_path / "fit.pt")
     assert whole.history_[:, "train_loss"] == resumed.history_[:, "train_loss"]
     for part in ("module_", "peer_"):
         states = (getattr(clf.net_, part).state_dict().values() for clf in (whole, resumed))
@@ -70,17 +55,9 @@ def test_both_networks_go_on(blobs, tmp_path):
 START = np.full((3, 3), 0.1) + 0.7 * np.eye(3)
 
 
-@pytest.fixture
-def labelled():
-    """Rows of three Gaussian classes with noisy labels."""
-    rng = np.random.default_rng(0)
-    y = rng.integers(3, size=400)
-    return rng.normal(size=(400, 4)) + 5 * np.eye(3, 4)[y], flip_labels(y, pair_noise(3, 0.4), random_state=0)
-
-
-def test_an_epoch_moves_T_to_the_shrunken_posterior_counts(labelled):
+def test_an_epoch_moves_T_to_the_shrunken_posterior_counts(blobs):
     """Compare sample by sample, with a fixed network."""
-    X, y = labelled
+    X, y, *_ = blobs
     params = {"max_epochs": 1, "lr": 1e-30, "transition_init": START, "prior_strength": 7.0, "random_state": 0}
     clf = EpochEMClassifier(**params).fit(X, y)
     counts = 7.0 * START

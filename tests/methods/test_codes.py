@@ -12,7 +12,7 @@ from noisytransition.transition import pair_noise, symmetric_noise
 
 
 @functools.cache
-def clouds(c=3, n=600):
+def clouds(c=3, n=400):
     rng = np.random.default_rng(0)
     y = rng.integers(c, size=n)
     X = (rng.normal(size=(n, c)) + 2.5 * np.eye(c)[y]).astype(np.float32)
@@ -20,11 +20,11 @@ def clouds(c=3, n=600):
     return X, y, noisy, np.arange(n) % 6 == 0, cross_val_predict(LogisticRegression(), X, noisy, method="predict_proba")
 
 
-EM = EMTransitionClassifier("linear", max_epochs=5, cv=2, random_state=0)
+EM = EMTransitionClassifier("linear", max_epochs=3, cv=2, random_state=0)
 CV = TransitionClassifierCV(LogisticRegression())
 
 
-@pytest.mark.parametrize(("clf", "order"), [(EM, [1, 2, 0]), (CV, [1, 0, 2]), (CV, [1, 2, 0]), (CV, [0, 2, 1])])
+@pytest.mark.parametrize(("clf", "order"), [(EM, [1, 2, 0]), (CV, [1, 0, 2])])
 def test_other_codes_of_verified_labels(clf, order):
     X, y, noisy, is_verified, _ = clouds()
     verified = np.where(is_verified, np.array(order)[y], -1)

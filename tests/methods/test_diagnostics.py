@@ -15,19 +15,18 @@ from noisytransition import (
     TransitionClassifierCV,
     count_transition_matrix,
     em_transition_matrix,
-    load,
 )
 from noisytransition.transition import flip_labels, pair_noise, transition_error
 
 SGD = {"optimizer": "sgd", "lr": 0.1, "optimizer__momentum": 0.9}
 FAST = SGD | {"max_epochs": 8, "batch_size": 64, "random_state": 0, "cv": 2}
-# of the rows whose last column is 1; the others keep their labels
+# of the samples whose last column is 1; the others keep their labels
 OF_HALF = [[0.1, 0.9, 0.0], [0.0, 1.0, 0.0], [0.0, 0.9, 0.1]]
 
 
 @cache
 def table(n=900, n_clean=90, *, by_column=False, seed=1):
-    """Three classes that overlap, and a column of 0 and 1: rows, true labels and noisy ones, the clean rows first."""
+    """Three classes that overlap, and a column of 0 and 1: samples, true and noisy labels, the clean ones first."""
     rng = np.random.default_rng(seed)
     y = rng.integers(3, size=n + n_clean)
     X = np.column_stack([rng.normal(size=(len(y), 2)), rng.integers(2, size=len(y))])
@@ -43,8 +42,7 @@ def fit(rows, *, pairs=False, clean=slice(None), **params):
     return clf.fit(X[n:], noisy[n:], meta=(X_clean, y_clean), y_clean_noisy=known if pairs else None)
 
 
-@cache
-def guessed_labels(n=3000, n_clean=150, power=0.4):
+def guessed_labels(n=2000, n_clean=150, power=0.4):
     """Return T, and samples of `table` with feature-dependent noise."""
     X, y, _, _ = table(n, n_clean)
     looks = -((X[:, None, :2] - 2.2 * np.array([[0, 0], [0, 1], [1, 0]])) ** 2).sum(axis=2) / 2
@@ -54,18 +52,14 @@ def guessed_labels(n=3000, n_clean=150, power=0.4):
     return count_transition_matrix(y, noisy, 3), (X, y, noisy, n_clean)
 
 
-def test_noise_that_differs_between_rows_is_found_and_saved(tmp_path):
+def test_noise_that_differs_between_samples_is_found():
     clf = fit(table(by_column=True, seed=2))
     assert "not_one_T" in clf.diagnostics_
     low, high = clf.transition_interval()
     assert ((low <= clf.transition_matrix_) & (high >= clf.transition_matrix_)).all()
-    clf.save(tmp_path / "clf")
-    again = load(tmp_path / "clf")
-    np.testing.assert_array_equal(again.transition_interval(), clf.transition_interval())
-    assert again.diagnostics_ == clf.diagnostics_
 
 
-def test_labels_that_depend_on_the_look_of_the_row_are_found():
+def test_labels_that_depend_on_the_look_of_the_sample_are_found():
     truth, rows = guessed_labels()
     clf = fit(rows)
     assert "look like another class" in clf.diagnostics_["not_one_T"]
@@ -79,15 +73,16 @@ def test_labels_that_depend_on_the_look_of_the_row_are_found():
     assert ((low <= clf.transition_matrix_) & (high >= clf.transition_matrix_)).all()
     assert ((low <= truth) & (high >= truth)).mean() >= 0.85
     np.testing.assert_allclose(clf.noisy_class_counts_.sum(), len(rows[1]) - rows[3], rtol=1e-3)
-    assert fit(rows, pairs=True).noise_model_.feature_dependence_ == 0
+    assert fit(guessed_labels(300)[1], pairs=True).noise_model_.feature_dependence_ == 0
 
 
 def test_one_T_gives_no_warning():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        clf = fit(table())
-    assert clf.diagnostics_ == {}
-    assert transition_error(pair_noise(3, 0.3), clf.transition_matrix_) < 0.15
+    for pairs in (True, False):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            clf = fit(table(), pairs=pairs)
+        assert clf.diagnostics_ == {}
+        assert transition_error(pair_noise(3, 0.3), clf.transition_matrix_) < 0.15
 
 
 def test_pairs_that_contradict_T_are_gone_by():
@@ -105,7 +100,7 @@ def test_pairs_that_contradict_T_are_gone_by():
 
 def test_error_bars_hold_with_labels_that_only_repeat_the_features():
     covered = []
-    for seed in range(5):
+    for seed in range(4):
         rng = np.random.default_rng(seed)
         proba = softmax(2 * rng.normal(size=(1500, 3)), axis=1)
         y = (proba.cumsum(axis=1) < rng.random((1500, 1))).sum(axis=1)
@@ -115,10 +110,6 @@ def test_error_bars_hold_with_labels_that_only_repeat_the_features():
         (low, high), T = model.transition_interval(0.9), count_transition_matrix(y, noisy, 3)
         covered.append(((low <= T) & (high >= T)).mean())
     assert np.mean(covered) > 0.85
-
-
-def test_pairs_that_agree_leave_no_reason():
-    assert fit(table(), pairs=True).diagnostics_ == {}
 
 
 def test_verified_labels_that_are_wrong_are_found():
@@ -141,7 +132,7 @@ def test_a_classifier_that_is_worse_than_its_labels_is_warned_of(make):
     clf = EMTransitionClassifier(**FAST) if make == "EM" else TransitionClassifierCV(GaussianNB(), random_state=0)
     with pytest.warns(UserWarning, match="worse than the labels"):
         clf.fit(noise[n:], noisy[n:], meta=(noise[:n], y[:n]), y_clean_noisy=noisy[:n])
-    assert "worse_than_labels" in clf.diagnostics_
+    assert "worse_than_labels" in clf.noise_report().facts["diagnostics"]
 
 
 def test_reasons_of_fits_whose_error_bars_hold_as_often_are_not_warned_of():
@@ -158,7 +149,7 @@ def test_a_missing_class_is_named():
     X, y, noisy, n = table()
     names = np.array(["ant", "bee", "cat"])
     with pytest.warns(UserWarning, match="no clean sample of class"):
-        clf = fit((X, names[y], names[noisy], n), clean=y[:n] != 2)
+        clf = fit((X, names[y], names[noisy], n), clean=y[:n] != 2, max_epochs=2)
     assert "cat" in clf.diagnostics_["missing_class"]
 
 

@@ -13,10 +13,10 @@ from training import StopAfter, fit_noisy
 
 from noisytransition import CrossEntropyClassifier, GCEClassifier
 from noisytransition.losses import GeneralizedCrossEntropyLoss
-from noisytransition.methods import _gce
 from noisytransition.nets import Rows
 
 fit = partial(fit_noisy, GCEClassifier)
+HALF = {"truncation": 0.5, "truncation_start": 1}
 
 
 def test_q_of_zero_is_cross_entropy(blobs):
@@ -26,67 +26,49 @@ def test_q_of_zero_is_cross_entropy(blobs):
     assert np.abs(fit(blobs, q=0.7).predict_proba(X) - plain).max() > 1e-3
 
 
-def published(X, y, module, q, lr, n_steps):
-    """Train a module in whole batches by the formula of the paper."""
-    module, label = copy.deepcopy(module), torch.as_tensor(y)[:, None]
-    optimizer = torch.optim.SGD(module.parameters(), lr=lr)
-    for _ in range(n_steps):
-        optimizer.zero_grad()
-        p = torch.softmax(module(torch.as_tensor(X)), 1).gather(1, label)
-        ((1 - p**q) / q).mean().backward()
-        optimizer.step()
-    with torch.no_grad():
-        return torch.softmax(module(torch.as_tensor(X)), 1).numpy()
-
-
 def test_it_is_the_formula_of_the_paper(blobs):
-    X, y = blobs[0].astype(np.float64), blobs[1]
+    X, y, q = torch.as_tensor(blobs[0]), blobs[1], 0.7
     torch.manual_seed(0)
     module = nn.Linear(4, 3).double()
     params = {"module": module, "max_epochs": 20, "batch_size": -1, "lr": 0.5, "optimizer": torch.optim.SGD}
-    got = GCEClassifier(**params, q=0.7, random_state=0).fit(X, y).predict_proba(X)
-    np.testing.assert_allclose(got, published(X, y, module, 0.7, 0.5, 20), rtol=1e-10)
+    found = GCEClassifier(**params, q=q, random_state=0).fit(blobs[0], y).predict_proba(blobs[0])
+    module = copy.deepcopy(module)
+    optimizer = torch.optim.SGD(module.parameters(), lr=0.5)
+    for _ in range(20):
+        optimizer.zero_grad()
+        p = torch.softmax(module(X), 1)[range(len(y)), y]
+        ((1 - p**q) / q).mean().backward()
+        optimizer.step()
+    np.testing.assert_allclose(found, torch.softmax(module(X), 1).detach(), rtol=1e-10)
 
 
 class Spy(Callback):
-    """Callback that keeps the posteriors of all samples and the pruned samples at the beginning of each epoch."""
+    """Keep the posteriors of all samples at the beginning of each epoch, and the samples of its batches."""
 
     def __init__(self, X):
-        self.X = X
-
-    def on_train_begin(self, net, **kwargs):
-        self.epochs_ = []
+        self.X, self.epochs = X, []
 
     def on_epoch_begin(self, net, **kwargs):
         with torch.random.fork_rng():
-            proba = net.predict_proba(self.X)
-        self.epochs_.append((proba, []))
+            self.epochs.append((net.predict_proba(self.X), []))
 
     def on_batch_end(self, net, batch=None, training=False, **kwargs):
         if training:
-            self.epochs_[-1][1].append((batch.columns["index"], batch.label))
-
-
-def weights_of(loss, kept):
-    """Note the weights that the loss is given."""
-    forward = loss.forward
-
-    def noting(logits, y, weight=None):
-        kept.append(weight)
-        return forward(logits, y, weight)
-
-    loss.forward = noting
-    return loss
+            self.epochs[-1][1].append((batch.columns["index"], batch.label))
 
 
 def spied(blobs, monkeypatch, **params):
-    """For each epoch: posteriors at its beginning, and the weight of each row by its index."""
-    X, weights = blobs[0].astype(np.float32), []
-    whole = GeneralizedCrossEntropyLoss
-    monkeypatch.setattr(_gce, "GeneralizedCrossEntropyLoss", lambda *a, **k: weights_of(whole(*a, **k), weights))
-    clf = fit(blobs, callbacks=[("spy", Spy(X))], max_epochs=14, lr=0.5, **params)
-    epochs, given = [], iter(weights)
-    for proba, batches in dict(clf.net_.callbacks_)["spy"].epochs_:
+    """For each epoch: posteriors at its beginning, and the weight of each sample by its index."""
+    spy, weights, forward = Spy(blobs[0].astype(np.float32)), [], GeneralizedCrossEntropyLoss.forward
+
+    def noting(self, logits, y, weight=None):
+        weights.append(weight)
+        return forward(self, logits, y, weight)
+
+    monkeypatch.setattr(GeneralizedCrossEntropyLoss, "forward", noting)
+    fit(blobs, callbacks=[("spy", spy)], max_epochs=14, lr=0.5, truncation=0.5, **params)
+    given, epochs = iter(weights), []
+    for proba, batches in spy.epochs:
         seen = {}
         for index, label in batches:
             np.testing.assert_array_equal(label, blobs[1][index])
@@ -98,9 +80,9 @@ def spied(blobs, monkeypatch, **params):
 @pytest.mark.parametrize(
     "workers", [{}, {"iterator_train__num_workers": 1, "iterator_train__persistent_workers": True}], ids=["", "workers"]
 )
-def test_a_row_stays_left_out_under_shuffling_until_the_next_look(blobs, monkeypatch, workers):
+def test_a_sample_stays_left_out_under_shuffling_until_the_next_look(blobs, monkeypatch, workers):
     y = blobs[1]
-    epochs = spied(blobs, monkeypatch, truncation=0.5, truncation_start=2, **workers)
+    epochs = spied(blobs, monkeypatch, truncation_start=2, **workers)
     for epoch, (_, seen) in enumerate(epochs):
         assert sorted(seen) == list(range(len(y)))
         look = None if epoch < 2 else epochs[2 if epoch < 12 else 12][0]
@@ -108,44 +90,34 @@ def test_a_row_stays_left_out_under_shuffling_until_the_next_look(blobs, monkeyp
             assert weight == (look is None or look[n, y[n]] > 0.5)
     out = [{n for n, weight in seen.items() if not weight} for _, seen in epochs]
     assert out[2] == out[11] != out[12]
-    assert out[2] - out[12]  # rows that came back
+    assert out[2] - out[12]  # samples that came back
 
 
 def test_the_default_start_is_a_third_of_the_epochs(blobs, monkeypatch):
-    epochs = spied(blobs, monkeypatch, truncation=0.5)
-    assert [all(seen.values()) for _, seen in epochs] == [True] * 4 + [False] * 10
+    assert [all(seen.values()) for _, seen in spied(blobs, monkeypatch)] == [True] * 4 + [False] * 10
 
 
-def test_all_rows_of_a_validation_set_count(blobs):
+def test_all_samples_of_a_validation_set_count(blobs):
     X, y = blobs[0].astype(np.float32), blobs[1]
     split = predefined_split(Rows(X[:100], y[:100], weight=np.ones(100)))
-    clf = fit(blobs, truncation=0.5, truncation_start=1, train_split=split, max_epochs=4)
+    clf = fit(blobs, **HALF, train_split=split, max_epochs=4)
     p = clf.predict_proba(X[:100])[np.arange(100), y[:100]]
-    assert (p < 0.5).any()  # rows that a training would leave out
+    assert (p < 0.5).any()  # samples that a training would leave out
     assert clf.history_[-1, "valid_noisy_loss"] == pytest.approx(((1 - p**0.7) / 0.7).mean(), rel=1e-4)
 
 
-def test_the_user_s_labels_stay_as_they_are(blobs):
+def test_an_interrupted_fit_remembers_which_samples_are_left_out_and_labels_stay_as_they_are(blobs, tmp_path):
     X, y = blobs[:2]
-    before = y.copy()
-    fit(blobs, truncation=0.5, truncation_start=0)
-    np.testing.assert_array_equal(y, before)
-    data = TensorDataset(torch.tensor(X, dtype=torch.float32))
-    own = {"truncation": 0.5, "truncation_start": 1, "module": nn.Linear(4, 3)}
-    by_dataset = small(GCEClassifier, **own).fit(data, y)
-    np.testing.assert_allclose(by_dataset.predict_proba(X), fit(blobs, **own).predict_proba(X), atol=1e-5)
-
-
-def test_an_interrupted_fit_remembers_which_rows_are_left_out(blobs, tmp_path):
-    X, y = blobs[:2]
-    params = {"max_epochs": 5, "truncation": 0.5, "truncation_start": 1}
-    path = tmp_path / "fit.pt"
+    before, params = y.copy(), HALF | {"max_epochs": 5, "module": nn.Linear(4, 3)}
     with pytest.raises(KeyboardInterrupt):
-        small(GCEClassifier, callbacks=[StopAfter(3)], **params).fit(X, y, state=path)
-    resumed = small(GCEClassifier, **params).fit(X, y, state=path)
-    np.testing.assert_array_equal(resumed.predict_proba(X), fit(blobs, **params).predict_proba(X))
+        small(GCEClassifier, callbacks=[StopAfter(3)], **params).fit(X, y, state=tmp_path / "fit")
+    resumed, whole = small(GCEClassifier, **params).fit(X, y, state=tmp_path / "fit"), fit(blobs, **params)
+    np.testing.assert_array_equal(resumed.predict_proba(X), whole.predict_proba(X))
+    of_dataset = small(GCEClassifier, **params).fit(TensorDataset(torch.tensor(X, dtype=torch.float32)), y)
+    np.testing.assert_allclose(of_dataset.predict_proba(X), whole.predict_proba(X), atol=1e-5)
+    np.testing.assert_array_equal(y, before)
 
 
-def test_leaving_out_all_rows_is_warned_of(blobs):
+def test_leaving_out_all_samples_is_warned_of(blobs):
     with pytest.warns(UserWarning, match="leaves no sample to train on"):
         fit(blobs, truncation=0.999, truncation_start=0)

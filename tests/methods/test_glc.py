@@ -15,7 +15,7 @@ from noisytransition.transition import anchor_transition_matrix, gold_transition
 fit = partial(training.fit, GLCClassifier)
 
 
-def test_T_is_the_mean_posterior_of_the_clean_rows_under_cross_entropy(blobs):
+def test_T_is_the_mean_posterior_of_the_clean_samples_under_cross_entropy(blobs):
     X, y, X_clean, y_clean, *_ = blobs
     clf = fit(blobs, warm_up_epochs=None)
     noisy_model = small(CrossEntropyClassifier).fit(X, y)
@@ -23,17 +23,13 @@ def test_T_is_the_mean_posterior_of_the_clean_rows_under_cross_entropy(blobs):
     np.testing.assert_allclose(clf.transition_matrix_, training.floored(T), rtol=1e-6)
     np.testing.assert_array_equal(clf.transition_init_, clf.transition_matrix_)
     assert clf.transition_history_.shape == (1, 3, 3)
-
-
-def test_the_second_stage_starts_from_the_initial_weights_of_the_first(blobs):
-    X, y = blobs[:2]
     untrained = small(CrossEntropyClassifier, max_epochs=0).fit(X, y)
     clf = fit(blobs, max_epochs=0)
     assert len(clf.histories_["warm_up"]) == 2
-    np.testing.assert_array_equal(clf.predict_proba(X), untrained.predict_proba(X))
+    np.testing.assert_array_equal(clf.predict_proba(X), untrained.predict_proba(X))  # from its initial weights
 
 
-def test_noisy_and_clean_rows_are_shuffled_together(blobs):
+def test_noisy_and_clean_samples_are_shuffled_together(blobs):
     batches = []
 
     class Note(Callback):
@@ -69,7 +65,7 @@ def test_whole_batches_agree_with_the_algorithm_written_by_hand(blobs):
     torch.testing.assert_close(clf.net_.module_.weight, theirs.weight, rtol=1e-9, atol=1e-12)
 
 
-def test_a_class_without_clean_rows_gets_an_anchor_and_a_warning_that_names_it(blobs):
+def test_a_class_without_clean_samples_gets_an_anchor_and_a_warning_that_names_it(blobs):
     X, y, X_clean, y_clean, *_ = blobs
     names = np.array(["ant", "bee", "cat"])
     with pytest.warns(UserWarning, match="cat"):

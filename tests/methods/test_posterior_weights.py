@@ -12,7 +12,7 @@ from skorch.dataset import ValidSplit
 from torch import nn
 from training import StopAfter
 
-from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, load
+from noisytransition import CrossEntropyClassifier, EMTransitionClassifier
 from noisytransition.fitting._run import FitContext
 from noisytransition.nets._net import DivergenceError
 from noisytransition.transition import flip_labels, pair_noise
@@ -21,8 +21,8 @@ SGD = {"optimizer": "sgd", "lr": 0.1, "optimizer__momentum": 0.9}
 FAST = SGD | {"max_epochs": 4, "batch_size": 64, "random_state": 0, "cv": 2}
 
 
-def problem(n=300, n_clean=45, *, worthless=False, seed=0):
-    """Three classes that overlap; pair noise, or labels in any order. Noisy rows, clean ones, true labels."""
+def problem(n=200, n_clean=45, *, worthless=False, seed=0):
+    """Three classes that overlap; pair noise, or labels in any order. Noisy samples, clean ones, true labels."""
     rng = np.random.default_rng(seed)
     y = rng.integers(3, size=n + n_clean)
     X = rng.normal(size=(len(y), 2)) + 2.2 * np.array([[0, 0], [0, 1], [1, 0]])[y]
@@ -34,18 +34,11 @@ def fit(X, y, meta, _, **params):
     return EMTransitionClassifier(**FAST | params).fit(X, y, meta=meta)
 
 
-@cache
-def fitted():
-    """A fit, which tests must not change."""
-    return fit(*problem())
-
-
 # ---------------------------------------------------------------------------- the weights
 def test_worthless_labels_do_no_harm():
-    X, _, meta, true = rows = problem(1000, 60, worthless=True)
-    params = {k: v for k, v in FAST.items() if k != "cv"} | {"max_epochs": 30}
-    clean = CrossEntropyClassifier(**params).fit(*meta)
-    assert fit(*rows, max_epochs=30).score(X, true) > clean.score(X, true) - 0.05
+    X, _, meta, true = rows = problem(600, 60, worthless=True)
+    clean = CrossEntropyClassifier(**SGD, max_epochs=20, batch_size=64, random_state=0).fit(*meta)
+    assert fit(*rows, max_epochs=20).score(X, true) > clean.score(X, true) - 0.05
 
 
 def test_labels_of_one_T_have_the_weight_of_bayes_rule():
@@ -67,10 +60,6 @@ def test_a_labeller_that_repeats_the_features_has_a_lower_weight():
     assert clf.posterior_weights_["clean"] > 0.1
 
 
-def test_without_labels_of_clean_samples_the_label_has_the_weight_1():
-    assert fitted().posterior_weights_["label"] == pytest.approx(1)
-
-
 def test_held_out_clean_samples_are_not_trained_on():
     """Each clean sample has its own feature and all weights start at 0, so held-out samples have uniform outputs."""
     module = nn.Linear(60, 3, bias=False)
@@ -89,14 +78,8 @@ def test_the_network_of_clean_samples_needs_two_of_each_class(n):
     assert ("clean" in clf.posterior_weights_) == ("clean" in clf.histories_) == (n == 2)
 
 
-def test_without_folds_the_last_training_is_by_the_likelihood():
-    clf = fit(*problem(), cv=None)
-    assert not hasattr(clf, "posterior_weights_")
-    assert "clean" not in clf.histories_
-
-
 def test_the_net_does_not_keep_the_posteriors():
-    small, large = (len(pickle.dumps(fit(*problem(n), max_epochs=2).net_)) for n in (200, 800))
+    small, large = (len(pickle.dumps(fit(*problem(n), max_epochs=2).net_)) for n in (100, 400))
     assert large < 1.05 * small
 
 
@@ -112,6 +95,7 @@ def not_interrupted():
 def test_an_interrupted_fit_goes_on_to_the_same_bits(before_the_end, tmp_path):
     X, y, meta, _ = problem()
     whole, count = not_interrupted()
+    assert whole.posterior_weights_["label"] == pytest.approx(1)  # there are no labels of clean samples
     stopped = EMTransitionClassifier(
         **whole.get_params() | {"callbacks": [StopAfter(len(count.ended) - before_the_end)]}
     )
@@ -123,30 +107,19 @@ def test_an_interrupted_fit_goes_on_to_the_same_bits(before_the_end, tmp_path):
     np.testing.assert_array_equal(resumed.predict_proba(X), whole.predict_proba(X))
 
 
-def test_weights_are_saved(tmp_path):
-    clf = fitted()
-    clf.save(tmp_path / "clf")
-    again = load(tmp_path / "clf")
-    assert again.posterior_weights_ == clf.posterior_weights_
-    X, *_ = problem()
-    np.testing.assert_array_equal(again.predict_proba(X), clf.predict_proba(X))
-
-
 # ---------------------------------------------------------------------------- what the user gives for the noisy rows
 @pytest.mark.parametrize(
     "params",
     [
-        {"callbacks": [EarlyStopping("valid_noisy_loss")], "train_split": ValidSplit(5)},
         {"callbacks": [("early", EarlyStopping("valid_noisy_loss"))], "train_split": ValidSplit(5)}
         | {"callbacks__early__patience": 2},
         {"callbacks": [LRScheduler(torch.optim.lr_scheduler.OneCycleLR, max_lr=0.1, total_steps=4)]},
-        {"train_split": ValidSplit(5)},
         {"iterator_train__drop_last": True, "batch_size": 16},
         {"module": nn.Sequential(nn.Linear(2, 4), nn.BatchNorm1d(4), nn.Linear(4, 3)), "batch_size": 3},
     ],
-    ids=["stopping", "named", "schedule", "split", "drop_last", "normalised"],
+    ids=["stopping", "schedule", "drop_last", "normalised"],
 )
-def test_settings_for_many_rows_do_not_fail_on_few(params):
+def test_settings_for_many_samples_do_not_fail_on_few(params):
     clf = fit(*problem(60, 12), **params)
     assert np.isfinite(list(clf.posterior_weights_.values())).all()
 
@@ -158,7 +131,7 @@ def test_trainings_on_clean_samples_have_no_schedule():
         def on_epoch_end(self, net, **kwargs):
             rates.append((net.labels, net.optimizer_.param_groups[0]["lr"]))
 
-    fit(*problem(60, 12), lr=0.2, callbacks=[halved, Rates()], cv=2)
+    fit(*problem(60, 12), lr=0.2, callbacks=[halved, Rates()])
     assert {rate for labels, rate in rates if labels == "clean"} == {0.2}
     assert len({rate for labels, rate in rates if labels == "noisy"}) > 1
 
@@ -167,7 +140,7 @@ def test_nets_on_clean_samples_are_the_user_s():
     """Frozen layers stay frozen, and inputs are augmented."""
     module, sizes = nn.Sequential(nn.Linear(2, 4), nn.ReLU(), nn.Linear(4, 3)), []
     module[0].requires_grad_(False)
-    clf = fit(*problem(), module=module, batch_transform=lambda x: sizes.append(len(x)) or x)
+    clf = fit(*problem(100), module=module, batch_transform=lambda x: sizes.append(len(x)) or x)
     assert 45 in sizes  # all clean samples alone
     assert (clf.net_.module_[0].weight == module[0].weight).all()
 
@@ -182,6 +155,6 @@ def test_a_network_of_clean_samples_that_diverges_is_dropped(monkeypatch):
         return train(run, stage, *args, **params)
 
     monkeypatch.setattr(FitContext, "train", diverging)
-    clf = fit(*problem())
+    clf = fit(*problem(100))
     assert list(clf.posterior_weights_) == ["features", "label"]
-    assert np.isfinite(clf.predict_proba(problem()[0])).all()
+    assert np.isfinite(clf.predict_proba(problem(100)[0])).all()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 from estimators import small
-from training import fit_noisy, floored, refused
+from training import fit_noisy, floored
 
 from noisytransition import CrossEntropyClassifier, ForwardClassifier, SModelClassifier
 from noisytransition.losses import ForwardLoss
@@ -22,20 +22,15 @@ def test_T_is_learned_with_the_network(blobs):
     np.testing.assert_allclose(clf.transition_history_[-1], clf.transition_matrix_)
 
 
-def test_it_starts_from_the_confusion_of_the_warm_up(blobs):
+def test_it_starts_from_the_confusion_of_the_warm_up_and_goes_on_from_its_weights(blobs):
     X, y, X_clean, y_clean, *_ = blobs
     noisy_model = small(CrossEntropyClassifier, max_epochs=2).fit(X, y)
+    np.testing.assert_array_equal(fit(blobs, max_epochs=0).predict_proba(X), noisy_model.predict_proba(X))
     T = confusion_transition_matrix(noisy_model.predict_proba(X), y)
     np.testing.assert_allclose(fit(blobs).transition_init_, floored(T), rtol=1e-5)
     gold = gold_transition_matrix(noisy_model.predict_proba(X_clean), y_clean)
     clf = small(SModelClassifier, transition_init="gold").fit(X, y, meta=(X_clean, y_clean))
     np.testing.assert_allclose(clf.transition_init_, floored(gold), rtol=1e-5)
-
-
-def test_it_goes_on_from_the_warm_up_s_weights(blobs):
-    X, y = blobs[:2]
-    noisy_model = small(CrossEntropyClassifier, max_epochs=2).fit(X, y)
-    np.testing.assert_array_equal(fit(blobs, max_epochs=0).predict_proba(X), noisy_model.predict_proba(X))
 
 
 def test_with_T_frozen_it_is_the_forward_correction(blobs):
@@ -79,12 +74,14 @@ def test_the_step_of_T_is_its_own(blobs):
         for clf in (fit(blobs, transition_lr=lr) for lr in (1e-4, 1e-2))
     ]
     assert 0 < moved[0] < moved[1]
-    with refused("transition_lr"):
-        fit(blobs, transition_lr=-1.0)
 
 
 @pytest.mark.parametrize(
-    "params", [{"optimizer__param_groups": [("*", {"lr": 0.1})]}, {"compile": True, "compile__backend": "eager"}]
+    "params",
+    [
+        {"optimizer__param_groups": [("*", {"lr": 0.1})]},
+        pytest.param({"compile": True, "compile__backend": "eager"}, marks=pytest.mark.slow),  # its import takes long
+    ],
 )
 def test_nothing_takes_T_out_of_its_group(blobs, params):
     clf = fit(blobs, transition_lr=None, lr=1e-30, **params)

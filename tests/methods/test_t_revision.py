@@ -3,15 +3,15 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
+import training
 from estimators import small
 from skorch.callbacks import Callback, EarlyStopping
 from skorch.dataset import ValidSplit
-from training import fit_noisy, floored
 
 from noisytransition import CrossEntropyClassifier, TRevisionClassifier
 from noisytransition.transition import anchor_transition_matrix
 
-fit = partial(fit_noisy, TRevisionClassifier)
+fit = partial(training.fit_noisy, TRevisionClassifier)
 
 
 def test_three_stages_each_from_the_last_one_s_weights(blobs):
@@ -22,6 +22,8 @@ def test_three_stages_each_from_the_last_one_s_weights(blobs):
     first = small(CrossEntropyClassifier, max_epochs=2, train_split=None).fit(*blobs[:2])
     only_warm_up = fit(blobs, max_epochs=0, validation_fraction=0)
     np.testing.assert_array_equal(only_warm_up.predict_proba(X), first.predict_proba(X))
+    T = anchor_transition_matrix(first.predict_proba(X))
+    np.testing.assert_allclose(only_warm_up.transition_init_, training.floored(T), atol=1e-5)
 
 
 def test_the_slack_is_learned_and_added_once(blobs):
@@ -31,13 +33,9 @@ def test_the_slack_is_learned_and_added_once(blobs):
     raw = (clf.transition_init_ + dT).clip(0)
     np.testing.assert_allclose(clf.transition_matrix_, raw / raw.sum(1, keepdims=True), rtol=1e-4)
     assert clf.transition_history_.shape == (11, 3, 3)
-
-
-def test_T_comes_from_anchors_of_the_best_warm_up(blobs):
-    X = blobs[0]
-    clf = fit(blobs, max_epochs=0)
-    T = anchor_transition_matrix(clf.predict_proba(X))
-    np.testing.assert_allclose(clf.transition_init_, floored(T), atol=1e-5)
+    frozen = fit(blobs, revision_lr=1e-30)
+    np.testing.assert_allclose(frozen.transition_revision_, np.zeros((3, 3)), atol=1e-25)
+    np.testing.assert_allclose(frozen.transition_matrix_, frozen.transition_init_, rtol=1e-5)
 
 
 class Weights(Callback):
@@ -85,26 +83,16 @@ def test_the_last_stage_has_its_own_optimiser(blobs):
     assert moved == {id(p) for p in (*clf.net_.module_.parameters(), clf.net_.criterion_.revision)}
 
 
-def test_a_callback_that_brings_back_its_best_epoch_is_obeyed(blobs):
-    X, y, X_clean, y_clean, *_ = blobs
-    stop = EarlyStopping(monitor="valid_clean_loss", patience=30, load_best=True)
-    clf = small(TRevisionClassifier, callbacks=[stop], revision_lr=1e-2, max_epochs=8).fit(
-        X, y, meta=(X_clean, y_clean)
-    )
-    proba = clf.predict_proba(X_clean)[np.arange(len(y_clean)), y_clean]
-    assert -np.log(proba).mean() == pytest.approx(min(clf.history_[:, "valid_clean_loss"]), rel=1e-4)
-
-
 def test_load_best_counts_where_a_nested_parameter_sets_it(blobs):
-    """The selection of T then follows the user's callback, as if the constructor had been told."""
-    stop, split = {"callbacks__stop__load_best": True}, {"train_split": ValidSplit(5)}
-    nested = fit(blobs, callbacks=[("stop", EarlyStopping(patience=2))], **stop, **split)
-    told = fit(blobs, callbacks=[("stop", EarlyStopping(patience=2, load_best=True))], **split)
+    """The callback's best epoch is obeyed; the selection of T follows it, as if the constructor had been told."""
+    X, _, X_clean, y_clean, *_ = blobs
+    watched = {"monitor": "valid_clean_loss", "patience": 30}
+    params = {"revision_lr": 1e-2, "max_epochs": 8}
+    stop = ("stop", EarlyStopping(**watched))
+    nested = training.fit(TRevisionClassifier, blobs, callbacks=[stop], callbacks__stop__load_best=True, **params)
+    stop = ("stop", EarlyStopping(**watched, load_best=True))
+    told = training.fit(TRevisionClassifier, blobs, callbacks=[stop], **params)
     np.testing.assert_array_equal(nested.transition_matrix_, told.transition_matrix_)
-    np.testing.assert_array_equal(nested.predict_proba(blobs[0]), told.predict_proba(blobs[0]))
-
-
-def test_without_steps_of_the_revision_T_stays(blobs):
-    frozen = fit(blobs, revision_lr=1e-30)
-    np.testing.assert_allclose(frozen.transition_revision_, np.zeros((3, 3)), atol=1e-25)
-    np.testing.assert_allclose(frozen.transition_matrix_, frozen.transition_init_, rtol=1e-5)
+    np.testing.assert_array_equal(nested.predict_proba(X), told.predict_proba(X))
+    proba = nested.predict_proba(X_clean)[np.arange(len(y_clean)), y_clean]
+    assert -np.log(proba).mean() == pytest.approx(min(nested.history_[:, "valid_clean_loss"]), rel=1e-4)
