@@ -306,8 +306,8 @@ def test_a_refit_that_fails_leaves_nothing_fitted(cls, blobs):
 def test_searches_over_the_net_s_parameters_in_two_processes(blobs):
     X, y, X_clean, y_clean, _, _, T = blobs
     grid = [
-        {"lr": [0.01], "module__hidden": [8], "transition_init": [T]},
         {"lr": [0.1], "module__hidden": [16], "transition_init": [np.eye(3) * 0.7 + 0.1]},
+        {"lr": [0.01], "module__hidden": [8], "transition_init": [T]},
     ]
     clf, scorer = small(MetaTransitionClassifier, max_epochs=1, transition_lr=0.0), make_transition_scorer(T)
     serial, parallel = (
@@ -336,7 +336,7 @@ def test_a_search_by_the_error_of_T_picks_the_smallest(cls, blobs):
     matrix = "prior" if "prior" in known else "transition_init"
     search = GridSearchCV(
         small(cls, max_epochs=1, **fixed),
-        {matrix: [T, np.full((3, 3), 1 / 3)]},
+        {matrix: [np.full((3, 3), 1 / 3), T]},
         cv=2,
         scoring=make_transition_scorer(T),
     ).fit(X, y, meta=(X_clean, y_clean))
