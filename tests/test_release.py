@@ -81,6 +81,7 @@ def test_what_is_in_the_archives(archives):
     assert {name for name in names if ".dist-info/" not in name} == package
     with tarfile.open(source) as archive:
         inside = {name.partition("/")[2] for name in archive.getnames()}
+    assert not [name for name in inside if "/results/" in name]
     others = {"README.md", "LICENSE", "CITATION.cff", "hatch_build.py", "tests/conftest.py", "docs/conf.py"}
     assert package | others <= inside
 

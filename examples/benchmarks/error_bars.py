@@ -81,15 +81,21 @@ CELLS = {
 
 
 def run(cell, seed):
-    """Return T, its bounds and its standard errors in one repeat."""
+    """Return T, its bounds and the mean of its standard errors in one repeat."""
     load, net = CELLS[cell]
     data = load(seed)
     params = FAST | net | {"random_state": seed}
     clf = EMTransitionClassifier(**params).fit(data.X, data.y, meta=(data.X_clean, data.y_clean))
-    found = {"T": clf.transition_matrix_, "low": 0, "high": 0, "std": clf.transition_std_}
-    found["low"], found["high"] = clf.transition_interval(0.9)
+    low, high = clf.transition_interval(0.9)
+    found = {"T": clf.transition_matrix_, "low": low, "high": high}
     rounded = {name: np.round(a, 4).tolist() for name, a in found.items()}
-    return {"cell": cell, "seed": seed, **rounded}
+    std = clf.transition_std_[flips(data.transition_matrix)].mean()
+    return {"cell": cell, "seed": seed, **rounded, "std": float(std)}
+
+
+def flips(T):
+    """Return a mask of the entries between 0 and 1."""
+    return (T > 0) & (T < 1)
 
 
 def line(cell, rows):
@@ -97,18 +103,18 @@ def line(cell, rows):
     T = CELLS[cell][0](0).transition_matrix
     found, low, high, std = (np.array([row[name] for row in rows]) for name in ("T", "low", "high", "std"))
     covered = (low <= T + 1e-4) & (high >= T - 1e-4)  # results are rounded to four decimals
-    flips, zeros, diagonal = (T > 0) & (T < 1), T == 0, np.eye(len(T), dtype=bool)
-    groups = [flips, flips & diagonal, flips & ~diagonal, zeros]
+    between, zeros, diagonal = flips(T), T == 0, np.eye(len(T), dtype=bool)
+    groups = [between, between & diagonal, between & ~diagonal, zeros]
     shares = [rate(covered[:, group]) if group.any() else "" for group in groups]
     by_row = ", ".join(f"{share:.2f}" for share in covered.mean(axis=(0, 2)))
-    spread = found.std(axis=0, ddof=1)[flips].mean()
-    bias = np.abs(found.mean(axis=0) - T)[flips].mean()
+    spread = found.std(axis=0, ddof=1)[between].mean()
+    bias = np.abs(found.mean(axis=0) - T)[between].mean()
     width = f"{high[:, zeros].mean():.3f}" if zeros.any() else ""
     return cell, [
         str(len(rows)),
         *shares,
         by_row,
-        f"{std[:, flips].mean() / spread:.2f}",
+        f"{std.mean() / spread:.2f}",
         f"{bias / spread:.2f}",
         width,
     ]

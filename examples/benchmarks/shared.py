@@ -14,7 +14,7 @@ import torch
 from scipy import stats
 from sklearn.model_selection import cross_val_predict
 
-from noisytransition import CrossEntropyClassifier
+from noisytransition import CrossEntropyClassifier, __version__
 
 RESULTS = Path(__file__).parent / "results"
 # learning rate of T in the published meta-gradient, selected with version 0.2.0 on other noise
@@ -33,7 +33,8 @@ SHOWN = {
 def read_rows(path):
     """Read a file of JSON lines, without a first line with a format; return an empty list if there is no file.
 
-    An incomplete last line (the process was killed while it wrote) is skipped.
+    A line with {"each": values} has several rows (`packed`). An incomplete last line (the process was killed while it
+    wrote) is skipped.
     """
     text = path.read_text() if path.exists() else ""
     rows = []
@@ -44,16 +45,60 @@ def read_rows(path):
             raise SystemExit(
                 f"{path}, line {number} is not valid JSON ({error}). Remove the line to run its fit again."
             ) from None
-    return [row for row in rows if "format" not in row]
+    return [row for line in rows if "format" not in line for row in unpacked(line)]
+
+
+def pack(path):
+    """Write a file of JSON lines again, with one line for all rows that have the same texts and columns."""
+    groups = {}
+    for row in read_rows(path):
+        groups.setdefault(json.dumps([list(row), {k: v for k, v in row.items() if _has_text(v)}]), []).append(row)
+    lines = [line for rows in groups.values() for line in ([packed(rows)] if rows[0] != rows[-1] else rows)]
+    path.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
+
+
+def _has_text(value):
+    return isinstance(value, str) or (isinstance(value, dict) and any(map(_has_text, value.values())))
+
+
+def packed(values):
+    """Return values as one: equal values once, dicts with the same keys as one dict, others as {"each": values}."""
+    first = values[0]
+    if len({json.dumps(value) for value in values}) == 1:
+        return first
+    if isinstance(first, dict) and all(isinstance(v, dict) and list(v) == list(first) for v in values):
+        return {key: packed([v[key] for v in values]) for key in first}
+    return {"each": values}
+
+
+def unpacked(line):
+    """Return the rows of a line."""
+    n = _length(line)
+    return [line] if n is None else [_nth(line, i) for i in range(n)]
+
+
+def _length(value):
+    """Return the number of values in the first {"each": values}, or None."""
+    if not isinstance(value, dict):
+        return None
+    if "each" in value:
+        return len(value["each"])
+    return next((n for item in value.values() if (n := _length(item))), None)
+
+
+def _nth(value, i):
+    if not isinstance(value, dict):
+        return value
+    return value["each"][i] if "each" in value else {key: _nth(item, i) for key, item in value.items()}
 
 
 def add_row(path, row):
-    """Append a result to a file of JSON lines; an incomplete last line is overwritten."""
+    """Append a result, with the version of the package, to a file of JSON lines; replace an incomplete last line."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+b") as file:
         file.seek(0)
         file.truncate(file.read().rfind(b"\n") + 1)
-        file.write(json.dumps(row).encode() + b"\n")
+        file.write(json.dumps(row | {"version": __version__}).encode() + b"\n")
         file.flush()
         os.fsync(file.fileno())
 

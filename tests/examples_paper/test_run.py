@@ -46,9 +46,8 @@ def test_tables(data_root, out, name, noise, methods, monkeypatch):
     assert set(rows) == set(methods)
     for method, row in rows.items():
         assert 0 <= row["accuracy"] <= 1
-        assert ("T" in row) == ("transition_error" in row) == (method not in WITHOUT_T)
+        assert ("transition_error" in row) == (method not in WITHOUT_T)
         assert row["versions"]["torch"] == torch.__version__
-    assert len(rows["GLC"]["T"]) == tables.N_CLASSES[tables.TABLES[name][0]]  # of more than 20 classes the diagonal
     if "true T" in rows:
         assert rows["true T"]["transition_error"] < 0.01  # but for the floor
 

@@ -184,7 +184,6 @@ def fitted(data, params, name):
     row["accuracy"] = float((predicted == data.y_test).mean())
     row["balanced_accuracy"] = float(balanced_accuracy_score(data.y_test, predicted))
     row["warnings"] = [str(w.message)[:60] for w in caught if issubclass(w.category, UserWarning)]
-    row["diagnostics"] = jsonable(getattr(clf, "diagnostics_", None))
     return row | _of_matrix(clf, data)
 
 
@@ -206,16 +205,3 @@ def _of_matrix(clf, data):
         return row
     covered = (low <= T + 1e-9) & (high >= T - 1e-9)
     return row | {"covered": int(covered.sum()), "entries": T.size}
-
-
-def jsonable(value):
-    """Convert a value for JSON."""
-    if isinstance(value, dict):
-        return {str(key): jsonable(item) for key, item in value.items()}
-    if hasattr(value, "_asdict"):
-        return jsonable(value._asdict())
-    if isinstance(value, list | tuple | set):
-        return [jsonable(item) for item in value]
-    if isinstance(value, np.ndarray | np.generic):
-        return value.tolist()
-    return value if value is None or isinstance(value, str | int | float) else str(value)
