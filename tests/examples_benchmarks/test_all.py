@@ -1,0 +1,55 @@
+"""Result files that pages show have a known command and version."""
+
+import pytest
+
+from examples.benchmarks import all as listed
+from examples.benchmarks.shared import add_row
+from noisytransition import __version__
+
+
+def test_shown_files_have_a_known_command_and_version():
+    assert listed.faults() == []
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A project with a page, a script and a shown file."""
+    results = tmp_path / "examples" / "benchmarks" / "results"
+    results.mkdir(parents=True)
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "page.rst").write_text(":file: ../examples/benchmarks/results/speed.csv\n")
+    (results.parent / "speed.py").write_text('"""Title.\n\n    python speed.py --fast     # in a minute\n"""\n')
+    (results / "speed.csv").write_text("a,b\n")
+    add_row(results / "speed.jsonl", {"seed": 0})
+    monkeypatch.setattr(listed, "ROOT", tmp_path)
+    monkeypatch.setattr(listed, "RESULTS", results)
+    monkeypatch.setattr(listed, "LIST", results / "versions.csv")
+    monkeypatch.setattr(listed, "shown", lambda shown=listed.shown: shown(tmp_path))
+    monkeypatch.setattr(listed, "committed", lambda path: None)
+    return results
+
+
+def test_the_list_is_made_from_script_and_rows(project):
+    listed.update()
+    (line,) = listed.read_list().values()
+    assert line["command"] == "python speed.py --fast"
+    assert (line["version"], line["version from"]) == (__version__, "rows")
+    assert listed.faults() == []
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        (lambda results: (results / "speed.csv").write_text("b,a\n"), "has changed"),
+        (lambda results: (results / "speed.csv").unlink(), "does not exist"),
+        (lambda results: (results.parent / "speed.py").write_text('"""No command."""\n'), "command has changed"),
+        (lambda results: listed.CHANGED.update(speed="99.0.0"), "results have changed in 99.0.0"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_said(project, change, fault, monkeypatch):
+    listed.update()
+    monkeypatch.setattr(listed, "CHANGED", dict(listed.CHANGED))
+    change(project)
+    (found,) = listed.faults()
+    assert found.startswith("examples/benchmarks/results/speed.csv: ")
+    assert fault in found
