@@ -4,6 +4,7 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # the networks of the gallery are small: threads only wait for each other
 
+import csv
 import inspect
 import json
 import re
@@ -108,6 +109,19 @@ class Name(SphinxRole):
         context = {name: self.env.ref_context.get(name) for name in ("py:module", "py:class")}
         target = {"refdomain": "py", "reftype": "obj", "reftarget": self.text, "refdoc": self.env.docname}
         return [pending_xref(self.rawtext, code, **target, **context)], []
+
+
+class Figure(SphinxRole):
+    """A cell of a table: ``file of the repository | first cell of the line | heading of the column``."""
+
+    def run(self):
+        """Make the node; a cell that does not exist ends the build."""
+        path, line, column = (part.strip() for part in self.text.split("|"))
+        file = Path(self.env.srcdir).parent / path
+        self.env.note_dependency(str(file))
+        with file.open() as table:
+            cells = {next(iter(row.values())): row for row in csv.DictReader(table)}
+        return [nodes.inline(self.rawtext, cells[line][column])], []
 
 
 class RepositoryFiles(SphinxTransform):
@@ -269,6 +283,7 @@ SHOWN = (nodes.section, desc_content)
 def setup(app):
     """Register the renderer of formulas, the default role and what it links to, and the lines of the search."""
     app.add_role("name", Name())
+    app.add_role("figure", Figure())
     app.add_transform(RepositoryFiles)
     app.connect("missing-reference", find_name)
     app.connect("autodoc-skip-member", skip_fields)

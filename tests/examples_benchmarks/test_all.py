@@ -1,5 +1,8 @@
 """Result files that pages show have a known command and version."""
 
+import csv
+import re
+
 import pytest
 
 from examples.benchmarks import all as listed
@@ -9,6 +12,19 @@ from noisytransition import __version__
 
 def test_shown_files_have_a_known_command_and_version():
     assert listed.faults() == []
+
+
+def test_figures_in_sentences_are_cells_of_files():
+    uses = [
+        use
+        for page in (listed.ROOT / "docs").rglob("*.rst")
+        for use in re.findall(r":figure:`([^`]+)`", page.read_text())
+    ]
+    assert uses
+    for use in uses:
+        path, line, column = (part.strip() for part in " ".join(use.split()).split("|"))
+        with (listed.ROOT / path).open() as file:
+            assert any(line in row.values() and row[column] for row in csv.DictReader(file)), use
 
 
 @pytest.fixture

@@ -334,3 +334,8 @@ PROBLEMS = [
 def of_half(half):
     """Return the problems of a half; "all" returns both halves."""
     return [problem for problem in PROBLEMS if half in (problem.half, "all")]
+
+
+def named(name):
+    """Return the problem of this name."""
+    return next(problem for problem in PROBLEMS if problem.name == name)

@@ -9,7 +9,6 @@ from scipy.sparse import issparse, vstack
 from shared import out_of_fold
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from noisytransition import (
@@ -28,6 +27,7 @@ from noisytransition import (
     sampling_limit,
     transition_error,
 )
+from zoo.peers import linear
 
 LEVEL = 0.9  # confidence level of intervals
 OF_CLEAN, OF_NOISY = "clean rows only, logistic regression", "logistic regression"
@@ -75,9 +75,7 @@ class Linear:
     """Logistic regression with default parameters on scaled samples, alone or in `TransitionClassifierCV`."""
 
     def __init__(self, wrapped, random_state, **of_networks):
-        self.model_ = make_pipeline(StandardScaler(with_mean=False), LogisticRegression(max_iter=1000))
-        if wrapped:
-            self.model_ = TransitionClassifierCV(self.model_, random_state=random_state)
+        self.model_ = TransitionClassifierCV(linear(), random_state=random_state) if wrapped else linear()
 
     def __getattr__(self, name):
         return getattr(vars(self)["model_"], name)

@@ -4,7 +4,7 @@
     python examples/benchmarks/zoo/run.py                        # the design half
     python examples/benchmarks/zoo/run.py --half check           # the check half, at the end
     python examples/benchmarks/zoo/run.py --data DIR             # also the problems with real noisy labels
-    python examples/benchmarks/zoo/run.py --methods "EM,GLC" --problems digits --seeds 2
+    python examples/benchmarks/zoo/run.py --method EM --method GLC --problems digits --seeds 2
     python examples/benchmarks/zoo/run.py --report               # only write the page
 
 Each result is a line of JSON; a second call adds missing results. Methods have their default parameters and the network
@@ -26,7 +26,7 @@ import joblib
 import torch
 from shared import RESULTS, add_row, read_rows
 
-from zoo.catalogue import PROBLEMS, of_half
+from zoo.catalogue import named, of_half
 from zoo.folder import cifar10h, cifar10n, image_table
 from zoo.methods import CLASSIFIERS, METHODS, estimates, fitted
 from zoo.report import report
@@ -36,14 +36,14 @@ from zoo.report import report
 def run(name, seed, methods, folder):
     """Return the results of these methods on one problem and seed, and their run time in seconds."""
     torch.set_num_threads(1)
-    (problem,) = (p for p in PROBLEMS if p.name == name)
+    problem = named(name)
     started, data = time.perf_counter(), problem.make(seed, folder)
     params = problem.params(data) | {"random_state": seed}
     rows = {m: _or_error(fitted, data, params, m) for m in methods if m in CLASSIFIERS}
     if others := [m for m in methods if m not in CLASSIFIERS]:
         found = _or_error(estimates, data, params, others)
         rows |= dict.fromkeys(others, found) if "error" in found else found
-    head = {"problem": name, "seed": seed, "n_rows": len(data.y)}
+    head = {"problem": name, "seed": seed}
     return [head | {"method": m} | row for m, row in rows.items()], time.perf_counter() - started
 
 
@@ -55,8 +55,8 @@ def _or_error(measure, *args):
 
 
 # ---------------------------------------------------------------------------- all problems
-def fill(problems, seeds, methods, folder, out, n_jobs):
-    """Run missing fits, seed by seed, and write the results of each problem immediately."""
+def fill(run, problems, seeds, methods, folder, out, n_jobs):
+    """Run missing fits by `run`, seed by seed, and write the results of each problem immediately."""
     done = {(row["problem"], row["seed"], row["method"]) for row in read_rows(out)}
     missing = {(p.name, s): [m for m in methods if (p.name, s, m) not in done] for s in range(seeds) for p in problems}
     todo = [(*key, names, folder) for key, names in missing.items() if names]
@@ -85,35 +85,23 @@ def available(problems, folder):
     return usable
 
 
-def chosen(text, names):
-    """Split a comma-separated text into names, which may contain commas themselves."""
-    found, rest = [], text
-    for name in sorted(names, key=len, reverse=True):
-        if name in rest:
-            found.append(name)
-            rest = rest.replace(name, "")
-    if rest.strip(", "):
-        raise SystemExit(f"--methods: {rest.strip(', ')!r} is not a method. Use names of {', '.join(names)}.")
-    return [name for name in names if name in found]
-
-
 def main():
     """Run the benchmark with the options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--half", choices=["design", "check", "all"], default="design", help="half of the zoo")
     parser.add_argument("--data", type=Path, help="folder of the data sets with real noisy labels")
     parser.add_argument("--seeds", type=int, default=5, help="number of seeds")
-    parser.add_argument("--methods", default=", ".join(METHODS), help="comma-separated; default: all")
+    parser.add_argument("--method", action="append", choices=METHODS, metavar="METHOD", help="default: all")
     parser.add_argument("--problems", default="", help="only problems whose name contains this text")
     parser.add_argument("--n-jobs", type=int, default=2, help="number of processes")
-    parser.add_argument("--out", type=Path, help="file of results; default: results/zoo_HALF.jsonl")
+    parser.add_argument("--out", type=Path, help="file of results; default: results/zoo_HALF_present.jsonl")
     parser.add_argument("--report", action="store_true", help="only write the page of the existing results")
     args = parser.parse_args()
     for half in ["design", "check"] if args.half == "all" else [args.half]:
-        out = args.out or RESULTS / f"zoo_{half}.jsonl"
+        out = args.out or RESULTS / f"zoo_{half}_present.jsonl"
         if not args.report:
             problems = available([p for p in of_half(half) if args.problems in p.name], args.data)
-            fill(problems, args.seeds, chosen(args.methods, METHODS), args.data, out, args.n_jobs)
+            fill(run, problems, args.seeds, args.method or METHODS, args.data, out, args.n_jobs)
         report(half, out)
 
 
