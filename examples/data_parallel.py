@@ -26,7 +26,7 @@ from torch import Tensor, nn
 from torch.autograd import Function
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from noisytransition.fitting._run import RUN_CLASS, Named, Run
+from noisytransition.fitting._run import FIT_CONTEXT, FitContext, Named
 from noisytransition.meta_gradient._forward_pass import called_with, each_part, first_part, logits_of, places_of
 from noisytransition.nets import DatasetRows, NoisyLabelNet, Rows
 from noisytransition.persistence._storage import FitState
@@ -68,15 +68,15 @@ def data_parallel() -> Iterator[None]:
     if dist.get_world_size() == 1:
         yield
         return
-    token = RUN_CLASS.set(_Together)
+    token = FIT_CONTEXT.set(_Together)
     try:
         with joblib.parallel_config("sequential"):  # all processes train each fold
             yield
     finally:
-        RUN_CLASS.reset(token)
+        FIT_CONTEXT.reset(token)
 
 
-class _Together(Run):
+class _Together(FitContext):
     """Fit by all processes, with seed, initial weights, progress bar and saved state of the first process."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
