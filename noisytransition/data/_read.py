@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from numbers import Real
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -90,8 +89,8 @@ def _separate_rows(estimator: BaseEstimator, X_clean: Any, rows: Rows) -> Rows:
     """
     beside = validate_rows(estimator, X_clean, reset=False, name="X_clean")
     if beside.sample_shape != rows.sample_shape:
-        found = f"samples of X_clean have the shape {beside.sample_shape}, samples of X {rows.sample_shape}"
-        raise ValueError(f"{found}. Pass equal shapes.")
+        shapes = f"samples of X_clean have the shape {beside.sample_shape}, samples of X {rows.sample_shape}"
+        raise ValueError(f"{shapes}. Pass equal shapes.")
     if type(rows) is type(beside) is Rows and not has_parts(rows.source):
         warn_if_unscaled(rows, beside)
         warn_of_copies(rows, beside)
@@ -151,8 +150,6 @@ def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool, name: str = 
     if isinstance(X, Mapping) and not issparse(X):  # a DOK matrix is a Mapping too
         return _rows_of_parts(X, name)
     refuse_masked(X, name)
-    if not issparse(X) and getattr(X, "ndim", isinstance(X, list)) == 1 and isinstance(next(iter(X), None), str):
-        raise ValueError(f"{name} contains texts. Convert them to numbers, e.g. make_pipeline(TfidfVectorizer(), clf).")
     if issparse(X) and X.ndim == 2:
         X = canonical(X)
     try:
@@ -207,25 +204,12 @@ def _is_dataset(X: Any) -> bool:
 
 
 def _check_dataset(X: Any, name: str) -> None:
-    """Raise unless a Dataset has samples, the first is numeric, and values of a TensorDataset are finite."""
+    """Raise unless a Dataset has samples, and values of a TensorDataset are finite."""
     if not hasattr(X, "__len__") or not len(X):
         raise ValueError(f"{name} is a {type(X).__name__} without samples or __len__. Pass a map-style Dataset.")
-    _check_sample(as_rows(X)[0][0], f"sample 0 of {name}")
     tensors = X.tensors if isinstance(X, TensorDataset) else ()
     if not all(bool(part.isfinite().all()) for part in tensors if part.ndim > 1 or part is tensors[0]):
         raise ValueError(f"{name} contains NaN or infinity. Drop these samples or impute the values.")
-
-
-def _check_sample(sample: Any, name: str) -> None:
-    """Raise unless a Dataset's sample, or each of its parts, is numeric."""
-    parts: dict[Any, Any] = {}
-    if has_parts(sample):
-        parts = dict(sample.items() if isinstance(sample, Mapping) else enumerate(sample))
-    for key, part in (parts or {"input": sample}).items():
-        is_array = isinstance(part, np.ndarray) and part.dtype.kind in "biuf"
-        if not (is_array or isinstance(part, Tensor | Real)):
-            kind = type(part).__name__
-            raise ValueError(f"part {key!r} of {name} is a {kind}. Return tensors or arrays of numbers.")
 
 
 # ---------------------------------------------------------------------------- labels

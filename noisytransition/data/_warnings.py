@@ -47,11 +47,11 @@ def warn_of_copies(rows: Rows, clean: Rows) -> None:
     """Warn if clean samples are also in X, unless X has so many duplicates that some are by chance."""
     dtype = rows.source.dtype  # hashes of rows need less memory than their bytes
     different = {hash(row.astype(dtype).tobytes()) for row in rows.source}
-    found = sum(hash(row.astype(dtype).tobytes()) in different for row in clean.source)
+    n_copies = sum(hash(row.astype(dtype).tobytes()) in different for row in clean.source)
     by_chance = len(clean) * (1 - len(different) / len(rows))
-    if found > 2 * by_chance + _BY_CHANCE:
+    if n_copies > 2 * by_chance + _BY_CHANCE:
         warnings.warn(
-            f"{found} of the {len(clean)} clean samples are also in X and count twice. Pass their labels as "
+            f"{n_copies} of the {len(clean)} clean samples are also in X and count twice. Pass their labels as "
             "y_verified instead, with one entry for each sample of X.",
             stacklevel=5,
         )

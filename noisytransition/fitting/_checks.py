@@ -45,6 +45,7 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "dtype": [StrOptions(_DTYPES), torch.dtype],
     "precision": [StrOptions(set(PRECISIONS))],
     "batch_transform": [callable, None],
+    "callbacks": [list, tuple, None],
     "train_split": [callable, None],
     "random_state": ["random_state"],
     "verbose": ["verbose"],
@@ -59,19 +60,10 @@ CONSTRAINTS: dict[str, list[Any]] = {
 
 
 # ---------------------------------------------------------------------------- the network
-def check_module(module: Any, given: list[str]) -> None:
-    """Raise for a module that cannot be trained, or whose parameters in `given` would have no effect."""
-    if isinstance(module, type) and not issubclass(module, nn.Module):
-        raise TypeError(f"module={module!r} is not valid. Pass an nn.Module class or instance that returns logits.")
-    if not isinstance(module, nn.Module):
-        return
-    if given:
-        raise ValueError(f"{given} require a module class, but module is an instance. Set them in the instance.")
-    if not any(p.requires_grad for p in module.parameters()):
-        raise ValueError(
-            f"{type(module).__name__} has no trainable parameter: all are frozen, or there are none. Set requires_grad "
-            "of the parameters to train."
-        )
+def check_module(module: Any, names: list[str]) -> None:
+    """Raise if parameters of the module would have no effect."""
+    if names and isinstance(module, nn.Module):
+        raise ValueError(f"{names} require a module class, but module is an instance. Set them in the instance.")
 
 
 def check_device(device: Any) -> None:
@@ -85,46 +77,29 @@ def check_device(device: Any) -> None:
 # ---------------------------------------------------------------------------- callbacks
 # callbacks that depend on the scores, epochs or files of one training
 _BOUND = (BatchScoring, Checkpoint, EarlyStopping, EpochScoring, LoadInitState, LRScheduler, TrainEndCheckpoint)
-# scores that skorch computes on the samples held out by `train_split`
-_HELD_OUT = {f"valid_{score}{best}" for score in ("loss", "acc", "noisy_loss", "noisy_acc") for best in ("", "_best")}
 
 
 def named_callbacks(callbacks: Callbacks, net_params: Mapping[str, Any]) -> list[tuple[str, Callback]]:
     """Copies of the user's callbacks with their settings, and names as in skorch.
 
-    Raise for invalid callbacks, settings of unknown callbacks, and scores without a `train_split`.
+    Raise for settings of unknown callbacks, and callbacks that monitor scores without a `train_split`.
     """
-    if not (isinstance(callbacks, list | tuple | None) and all(map(_is_callback, callbacks or ()))):
-        raise TypeError(f"callbacks={callbacks!r}; pass a list of skorch callbacks or pairs (name, callback).")
     settings = {name: value for name, value in net_params.items() if name.startswith("callbacks__")}
     copies = [(cb[0], copy.copy(cb[1])) if isinstance(cb, tuple | list) else copy.copy(cb) for cb in callbacks or ()]
     net = NeuralNetClassifier(nn.Identity, callbacks=copies, **settings).initialize_callbacks()
     of_skorch = {name for name, _ in net._default_callbacks}
-    known, _ = net._callbacks_grouped_by_name()
-    for setting in settings:
-        if setting.split("__")[1] not in known:
-            raise ValueError(f"{setting!r} sets no callback of yours or of skorch. Valid names are {sorted(known)}.")
+    names, _ = net._callbacks_grouped_by_name()
+    if unknown := [setting for setting in settings if setting.split("__")[1] not in names]:
+        raise ValueError(f"{unknown} set no callback of yours or of skorch. Valid names are {sorted(names)}.")
     named = [(name, callback) for name, callback in net.callbacks_ if name not in of_skorch]
-    if net_params.get("train_split") is None:
-        for _, callback in named:
-            _check_scores(callback)
+    for _, callback in named:
+        score = str(getattr(callback, "monitor", None))
+        if net_params.get("train_split") is None and score.startswith("valid_") and "clean" not in score:
+            raise ValueError(
+                f"{type(callback).__name__} monitors {score!r} of held-out samples, but there are none. Use "
+                "train_split=skorch.dataset.ValidSplit(10), or monitor='train_loss'."
+            )
     return named
-
-
-def _check_scores(callback: Callback) -> None:
-    """Raise if a callback needs scores on held-out samples."""
-    is_score = isinstance(callback, EpochScoring | BatchScoring) and not callback.on_train
-    if is_score or getattr(callback, "monitor", None) in _HELD_OUT:
-        raise ValueError(
-            f"{type(callback).__name__} needs scores on held-out samples, but there are none. Use "
-            "train_split=skorch.dataset.ValidSplit(10), monitor='train_loss' or on_train=True."
-        )
-
-
-def _is_callback(given: Any) -> bool:
-    if isinstance(given, tuple | list):
-        return len(given) == 2 and isinstance(given[0], str) and _is_callback(given[1])
-    return issubclass(given, Callback) if isinstance(given, type) else isinstance(given, Callback)
 
 
 def without_bound_callbacks(params: Mapping[str, Any]) -> dict[str, Any]:

@@ -139,8 +139,8 @@ def _out_of_fold(
     for n, *of_folds in zip(epochs, *posteriors, strict=True):
         of_noisy, of_clean = zip(*of_folds, strict=True)
         parts = [np.split(proba, [len(fold)]) for proba, fold in zip(of_noisy, noisy, strict=True)]
-        own, unlabelled = zip(*parts, strict=True)
-        proba = np.concatenate([_in_order(own, noisy), np.mean(unlabelled, axis=0)])
+        labelled, unlabelled = zip(*parts, strict=True)
+        proba = np.concatenate([_in_order(labelled, noisy), np.mean(unlabelled, axis=0)])
         candidates.append(Candidate(n, proba, _in_order(of_clean, clean)))
     kept_noisy = _in_order(noisy, noisy)
     kept_clean = _in_order(clean, clean)

@@ -59,21 +59,20 @@ def as_python(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def as_optimizer(given: Optimizer) -> Callable[..., torch.optim.Optimizer]:
+def as_optimizer(optimizer: Optimizer) -> Callable[..., torch.optim.Optimizer]:
     """Class of an optimiser, given as a class or by name, such as "adamw"."""
-    return OPTIMIZERS[given.lower()] if isinstance(given, str) else given
+    return OPTIMIZERS[optimizer.lower()] if isinstance(optimizer, str) else optimizer
 
 
-def net_params_of(shared: dict[str, Any], module: nn.Module | None, own: dict[str, Any]) -> dict[str, Any]:
+def net_params_of(shared: dict[str, Any], module: nn.Module | None, of_stage: dict[str, Any]) -> dict[str, Any]:
     """Merge the parameters of a fit with a trained module and parameters of a stage, which take precedence."""
-    params = {name: value for name, value in shared.items() if name != "callbacks"}
-    if "optimizer" in own:
-        params = {name: value for name, value in params.items() if not name.startswith("optimizer__")}
-    given = params["module"] if module is None else module
-    if isinstance(given, nn.Module):
-        params = {name: value for name, value in params.items() if not name.startswith("module__")}
-        params["module"] = copy.deepcopy(given)
-    params |= own
+    module = shared["module"] if module is None else module
+    left_out = ["optimizer__"] if "optimizer" in of_stage else []
+    if isinstance(module, nn.Module):
+        left_out += ["module__"]
+        module = copy.deepcopy(module)
+    params = {name: value for name, value in shared.items() if not name.startswith(tuple(left_out))}
+    params |= {"module": module} | of_stage
     optimizer = as_optimizer(params["optimizer"])
     is_fused = optimizer is torch.optim.Adam and not any(f"optimizer__{name}" in params for name in _IMPLEMENTATIONS)
     return params | {"optimizer": optimizer} | ({"optimizer__fused": True} if is_fused else {})
@@ -119,9 +118,9 @@ def _lr(params: dict[str, Any], noisy: Rows) -> float:
     optimizer = as_optimizer(params["optimizer"])
     if getattr(optimizer, "func", optimizer) is torch.optim.SGD:  # or a partial of it
         return _LR_OF_SGD
-    own = {name.removeprefix("module__"): value for name, value in params.items() if name.startswith("module__")}
+    arguments = {name.removeprefix("module__"): value for name, value in params.items() if name.startswith("module__")}
     with torch.random.fork_rng(devices=[]):
-        module = params["module"] if isinstance(params["module"], nn.Module) else params["module"](**own)
+        module = params["module"] if isinstance(params["module"], nn.Module) else params["module"](**arguments)
     matrices = [weight for weight in module.parameters() if weight.requires_grad and weight.ndim > 1]
     is_linear = len(matrices) == 1
     lr = _LR_OF_LINEAR if is_linear else _LR

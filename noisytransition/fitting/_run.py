@@ -128,8 +128,8 @@ class FitContext:
             select = Selection()  # restores the loss of the selected epoch
         elif select is not None and select.needs_validation and net_params.get("train_split") is None:
             select = None
-        callbacks = self._callbacks(stage, params["callbacks"], callbacks)
-        trained = net(**net_params, criterion=loss, update=update, select=select, callbacks=callbacks)
+        net_params["callbacks"] = self._callbacks(stage, params["callbacks"], callbacks)
+        trained = net(**net_params, criterion=loss, update=update, select=select)
         trained.begin(rows, self.classes, self.seed)
         self._train(stage, trained, rows)
         self.histories[stage] = trained.history
@@ -249,15 +249,8 @@ def describe_fit(
     described["version of Python"] = sys.version_info[:2]
     for name in ("noisytransition", "numpy", "skorch", "torch"):
         described[f"version of {name}"] = sys.modules[name].__version__
-    hashes = {}
-    for name, value in described.items():
-        try:  # joblib memory-maps large arrays for other processes
-            hashes[name] = str(_Hasher(coerce_mmap=True).hash(value))
-        except Exception as error:  # the user's code may raise any exception
-            raise ValueError(
-                f"{name}={value!r} cannot be hashed for a saved fit: {error}. Pass an object that can be pickled."
-            ) from error
-    return hashes
+    # joblib memory-maps large arrays for other processes
+    return {name: str(_Hasher(coerce_mmap=True).hash(value)) for name, value in described.items()}
 
 
 # ---------------------------------------------------------------------------- progress

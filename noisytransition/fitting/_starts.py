@@ -99,10 +99,10 @@ def _start_by_name(
     if name == "diagonal":
         return symmetric_noise(c, _DIAGONAL_RATE)
     if name == "count":  # one pseudo-count per row of T keeps unseen flips possible
-        given = run.clean.columns["noisy_label"]
-        weights = run.clean.columns.get("sample_weight", np.ones(len(given)))
-        is_pair = given >= 0
-        counts = np.bincount((c * run.clean.label + given)[is_pair], weights[is_pair], minlength=c * c)
+        noisy = run.clean.columns["noisy_label"]
+        weights = run.clean.columns.get("sample_weight", np.ones(len(noisy)))
+        is_pair = noisy >= 0
+        counts = np.bincount((c * run.clean.label + noisy)[is_pair], weights[is_pair], minlength=c * c)
         return normalise_rows(counts.reshape(c, c) + 1 / c)
     if name == "anchor":
         return anchor_transition_matrix(net.predict_proba(run.noisy), percentile=percentile)

@@ -165,12 +165,12 @@ class NoisyLabelNet(NeuralNetClassifier):
         self.dtype = dtype
         self.precision = precision
 
-    def begin(self, rows: Rows, classes: NDArray, seed: int) -> "NoisyLabelNet":
-        """Draw initial weights by a seed; raise if the net cannot be trained on these samples."""
+    def begin(self, rows: Rows, classes: NDArray, seed: int) -> None:
+        """Draw initial weights by a seed; raise if the outputs for the first and last sample are invalid."""
         torch.manual_seed(seed)
         self.initialize()
-        check_start(self, rows, classes)
-        return self
+        logits = _logits_of_two(self, rows)
+        _check_logits(logits, type(self.plain_module_).__name__, min(len(rows), 2), classes)
 
     def initialize(self) -> "NoisyLabelNet":
         """Initialise as in skorch, and the gradient scaler."""
@@ -269,8 +269,14 @@ class NoisyLabelNet(NeuralNetClassifier):
     ) -> None:
         """Run an epoch; raise if it has no training batch, or a training loss that is not finite."""
         super().run_single_epoch(iterator, training, prefix, step_fn, **fit_params)
-        if training:
-            check_epoch(self)
+        if training and not self.history[-1, "train_batch_count"]:
+            raise ValueError(
+                "an epoch has no batch: iterator_train__drop_last=True with fewer samples than batch_size="
+                f"{self.batch_size}. Lower batch_size, or omit drop_last."
+            )
+        losses = [batch["train_loss"] for batch in self.history[-1]["batches"] if "train_loss" in batch]
+        if bad := [loss for loss in losses if not np.isfinite(loss)]:
+            raise DivergenceError(f"the training loss is {bad[0]} in epoch {len(self.history)}: {_advice(self)}")
 
     # ---- half precision
     def backward(self, loss: Tensor) -> None:
@@ -332,34 +338,31 @@ class NoisyLabelNet(NeuralNetClassifier):
                 part.release()
 
     # ---- divergence and interrupts
-    def fit_loop(self, *args: Any, **kwargs: Any) -> "NoisyLabelNet":
-        """Train, and record whether a KeyboardInterrupt, which skorch suppresses, is not from EarlyStopping."""
-        self._interrupted = False
-        try:
-            return super().fit_loop(*args, **kwargs)
-        except KeyboardInterrupt:
-            early = (callback for _, callback in self.callbacks_ if isinstance(callback, EarlyStopping))
-            self._interrupted = not any(callback.misses_ == callback.patience for callback in early)
-            raise
-
-    def partial_fit(self, *args: Any, **kwargs: Any) -> "NoisyLabelNet":
-        """Continue the training. Unlike skorch, raise KeyboardInterrupt, and check that weights are finite."""
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, **fit_params: Any) -> "NoisyLabelNet":
+        """Continue the training. Unlike skorch, raise a KeyboardInterrupt that is not from EarlyStopping."""
         self._is_trained_now = True
+        interrupt = None
         try:
-            super().partial_fit(*args, **kwargs)
+            self.notify("on_train_begin", X=X, y=y)
+            try:
+                self.fit_loop(X, y, **fit_params)
+            except KeyboardInterrupt as error:
+                interrupt = error
+            self.notify("on_train_end", X=X, y=y)
         finally:
             self._is_trained_now = False
-        if self._interrupted:
-            raise KeyboardInterrupt
+        early = (callback for _, callback in self.callbacks_ if isinstance(callback, EarlyStopping))
+        if interrupt is not None and not any(callback.misses_ == callback.patience for callback in early):
+            raise interrupt
         check_weights(self)
         return self
 
 
-def _input_dtype(given: str | torch.dtype, module: nn.Module, x: Tensor, *, is_part: bool) -> torch.dtype:
+def _input_dtype(dtype: str | torch.dtype, module: nn.Module, x: Tensor, *, is_part: bool) -> torch.dtype:
     """Type of inputs: as given or, for "auto", as required by the module; integer parts are kept."""
     is_real = x.is_floating_point() or (x.dtype is torch.uint8 and x.ndim > 2)  # uint8: images
-    if given != "auto" and (is_real or not is_part):
-        return getattr(torch, given) if isinstance(given, str) else given
+    if dtype != "auto" and (is_real or not is_part):
+        return getattr(torch, dtype) if isinstance(dtype, str) else dtype
     if is_real or not (is_part or any(isinstance(part, nn.Embedding | nn.EmbeddingBag) for part in module.modules())):
         return next((weight.dtype for weight in module.parameters() if weight.is_floating_point()), torch.float32)
     kept = (torch.int32, torch.bool) if is_part else (torch.int32,)
@@ -374,23 +377,12 @@ def _noisy_accuracy(net: NoisyLabelNet, X: Dataset, y: NDArray) -> float:
     return float(np.mean((proba @ T).argmax(axis=1) == y))
 
 
-# ---------------------------------------------------------------------------- errors
 def uncompiled(part: Any) -> Any:
     """Module without the wrapper of `torch.compile`; other objects are unchanged."""
     return getattr(part, "_orig_mod", part)
 
 
 # ---------------------------------------------------------------------------- before a training
-def check_start(net: "NoisyLabelNet", rows: Rows, classes: NDArray) -> None:
-    """Raise if an initialised net has invalid weights, or invalid outputs for two samples."""
-    module = net.plain_module_
-    if bad := _not_finite(net):
-        raise ValueError(
-            f"{type(module).__name__} has initial weights that are not finite: {bad}. Check its initialisation."
-        )
-    _check_logits(_logits_of_two(net, rows), module, 2 if len(rows) > 1 else 1, classes)
-
-
 def _logits_of_two(net: "NoisyLabelNet", rows: Rows) -> object:
     """Output of a module for the first and last sample."""
     module = net.plain_module_.eval()
@@ -401,17 +393,16 @@ def _logits_of_two(net: "NoisyLabelNet", rows: Rows) -> object:
             x = net.prepare(x)
             return logits_of(module, x)
     except Exception as error:
-        found = each_part(lambda part: f"shape {tuple(part.shape)} and type {part.dtype}", x)
+        batch = each_part(lambda part: f"shape {tuple(part.shape)} and type {part.dtype}", x)
         raise ValueError(
-            f"{type(module).__name__} does not accept a batch of {found}: {error}. "
+            f"{type(module).__name__} does not accept a batch of {batch}: {error}. "
             "Check the module's inputs and that samples have one shape, or cast batches by dtype=."
         ) from error
     finally:
         module.train()
 
 
-def _check_logits(logits: object, module: nn.Module, n: int, classes: NDArray) -> None:
-    name = type(module).__name__
+def _check_logits(logits: object, name: str, n: int, classes: NDArray) -> None:
     if not isinstance(logits, Tensor) or logits.shape != (n, len(classes)):
         shape = tuple(getattr(logits, "shape", ())) or type(logits).__name__
         listed = f"{classes[:10].tolist()}{' ...' if len(classes) > 10 else ''}"
@@ -419,8 +410,6 @@ def _check_logits(logits: object, module: nn.Module, n: int, classes: NDArray) -
             f"{name} returns shape {shape} for {n} samples. With {len(classes)} classes {listed}, it must "
             f"return one logit per class, shape {(n, len(classes))}."
         )
-    if not logits.is_floating_point():
-        raise ValueError(f"{name} returns {logits.dtype}; it must return floating-point logits.")
     if bool(torch.isnan(logits).any()) or bool(torch.isposinf(logits).any()):
         raise ValueError(
             f"{name} returns NaN or infinite logits before training. Scale X (StandardScaler; images to 0..1), and "
@@ -434,23 +423,12 @@ def _check_logits(logits: object, module: nn.Module, n: int, classes: NDArray) -
 
 
 # ---------------------------------------------------------------------------- in a training and after it
-def check_epoch(net: "NoisyLabelNet") -> None:
-    """Raise if an epoch has no training batch, or a training loss that is not finite."""
-    if not net.history[-1, "train_batch_count"]:
-        raise ValueError(
-            "an epoch has no batch: iterator_train__drop_last=True with fewer samples than batch_size="
-            f"{net.batch_size}. Lower batch_size, or omit drop_last."
-        )
-    losses = [batch["train_loss"] for batch in net.history[-1]["batches"] if "train_loss" in batch]
-    if bad := [loss for loss in losses if not np.isfinite(loss)]:
-        raise DivergenceError(f"the training loss is {bad[0]} in epoch {len(net.history)}: {_advice(net)}")
-
-
 def check_weights(net: "NoisyLabelNet") -> None:
-    """Raise if trained weights, or parameters of the loss, are not finite."""
-    if bad := _not_finite(net):
+    """Raise if trained weights are not finite, which others may be on purpose, or parameters of the loss are NaN."""
+    weights = [(name, weight) for name, weight in net.get_all_learnable_params() if weight.requires_grad]
+    if bad := [name for name, weight in weights if not weight.isfinite().all()]:
         raise DivergenceError(f"weights are not finite after epoch {len(net.history)}, in {bad}: {_advice(net)}")
-    if bad := [name for name, w in net.criterion_.named_parameters() if w.sum().isnan() and w.isnan().any()]:
+    if bad := [name for name, weight in net.criterion_.named_parameters() if weight.isnan().any()]:
         raise DivergenceError(
             f"{type(net.criterion_).__name__} has NaN in {bad} after epoch {len(net.history)}. Lower the learning rate "
             "of its parameters."
@@ -459,21 +437,13 @@ def check_weights(net: "NoisyLabelNet") -> None:
 
 def check_proba(net: "NoisyLabelNet", proba: NDArray) -> None:
     """Raise if a probability is not finite."""
-    if np.isfinite(proba).all():
-        return
-    rows = np.flatnonzero(~np.isfinite(proba).all(axis=tuple(range(1, proba.ndim))))
-    raise DivergenceError(
-        f"{type(net.plain_module_).__name__} returns outputs that are not finite for {len(rows)} of {len(proba)} "
-        f"samples, the first at position {rows[0]}. Scale X as for fit."
-    )
+    bad = np.flatnonzero(~np.isfinite(proba).reshape(len(proba), -1).all(axis=1))
+    if len(bad):
+        raise DivergenceError(
+            f"{type(net.plain_module_).__name__} returns outputs that are not finite for {len(bad)} of {len(proba)} "
+            f"samples, the first at position {bad[0]}. Scale X as for fit."
+        )
 
 
 def _advice(net: "NoisyLabelNet") -> str:
     return f"lr={net.lr} is too large for these inputs. Scale X (StandardScaler; images to 0..1) or lower lr."
-
-
-def _not_finite(net: "NoisyLabelNet") -> list[str]:
-    """Names of trained weights that are not finite; others can be infinite on purpose, such as a mask."""
-    parts = [uncompiled(getattr(net, f"{name}_")) for name in net._modules]
-    named = [named for part in parts for named in part.named_parameters()]
-    return [name for name, weight in named if weight.requires_grad and not bool(torch.isfinite(weight).all())]

@@ -99,8 +99,8 @@ class Rows(Dataset):
     def with_columns(self, **columns: ArrayLike | None) -> "Rows":
         """Add or replace columns except None; scalars are repeated."""
         rows = copy(self)
-        given = {k: np.broadcast_to(v, len(self)) for k, v in columns.items() if v is not None}
-        rows.columns = self.columns | _as_columns(given)
+        added = {k: np.broadcast_to(v, len(self)) for k, v in columns.items() if v is not None}
+        rows.columns = self.columns | _as_columns(added)
         rows.label = rows.columns["label"]
         return rows
 
@@ -245,11 +245,6 @@ class Batch(tuple):
     def named(self, loss: nn.Module) -> dict[str, Tensor]:
         """Columns that a loss names in its attribute ``columns``."""
         names: Any = getattr(loss, "columns", ())
-        if missing := [name for name in names if name not in self.columns]:
-            raise ValueError(
-                f"{type(loss).__name__} requires the columns {missing}, which this batch does not have. Omit "
-                "iterator_train, and a train_split with other samples (predefined_split)."
-            )
         return {name: self.columns[name] for name in names}
 
 

@@ -5,9 +5,9 @@ code. A crafted file can run code in `torch.load(weights_only=True)` before torc
 """
 
 import json
-import os
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from torch import Tensor
 from ..nets._net import NoisyLabelNet, uncompiled
 
 # content of a file, and version of the format
-_FORMAT = "noisytransition {}, version 4"
+_FORMAT = "noisytransition {}, version 5"
 _SCALARS = (bool, int, float, str, type(None))
 
 
@@ -39,10 +39,6 @@ def _array(parts: Sequence[Any]) -> NDArray:
     return parts[0].numpy() if len(parts) == 1 else np.array(*parts[:2]).reshape(parts[2])
 
 
-def _keys_and_values(mapping: dict[Any, Any]) -> list[list[Any]]:
-    return [list(mapping), list(mapping.values())]
-
-
 def _epochs(history: History) -> list[dict[str, Any]]:
     """Rows of a history, without batches and without values that cannot be written."""
     return [{k: v for k, v in row.items() if is_plain(v)} | {"batches": []} for row in history]
@@ -51,12 +47,11 @@ def _epochs(history: History) -> list[dict[str, Any]]:
 # by type: its parts, and how a value is made of them. base/_save.py adds named tuples
 KINDS: dict[type, tuple[Callable[[Any], Any], Callable[[list[Any]], Any]]] = {
     **{kind: (list, kind) for kind in (list, tuple, set, frozenset)},
-    dict: (_keys_and_values, lambda parts: dict(zip(*parts, strict=True))),
-    OrderedDict: (_keys_and_values, lambda parts: OrderedDict(zip(*parts, strict=True))),
-    Counter: (_keys_and_values, lambda parts: Counter(dict(zip(*parts, strict=True)))),
+    **{kind: (dict.items, kind) for kind in (dict, OrderedDict)},
+    Counter: (dict.items, lambda items: Counter(dict(items))),
     History: (_epochs, History),
     np.ndarray: (_parts_of_array, _array),
-    np.generic: (lambda scalar: [scalar.item(), scalar.dtype.str], lambda parts: np.dtype(parts[1]).type(parts[0])),
+    np.generic: (lambda scalar: [np.asarray(scalar)], lambda parts: parts[0][()]),
     torch.dtype: (lambda dtype: [torch.empty(0, dtype=dtype)], lambda parts: parts[0].dtype),
     torch.device: (lambda device: [str(device)], lambda parts: torch.device(*parts)),
 }
@@ -72,14 +67,8 @@ def write(path: Path, kind: str, value: Any) -> None:
     tensors = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
     whole = save(tensors | {"json": torch.frombuffer(bytearray(text.encode()), dtype=torch.uint8)})
     part = path.with_name(f"{path.name}.part")
-    try:
-        with part.open("wb") as file:
-            file.write(whole)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    part.write_bytes(whole)
+    part.replace(path)
 
 
 def read(path: Path, kind: str) -> Any:
@@ -87,9 +76,9 @@ def read(path: Path, kind: str) -> Any:
     content = path.read_bytes()
     try:
         tensors = load(content)
-        found, value = json.loads(tensors["json"].numpy().tobytes())
-        if found != _FORMAT.format(kind):
-            raise ValueError(f"it is a {found}")
+        label, value = json.loads(tensors["json"].numpy().tobytes())
+        if label != _FORMAT.format(kind):
+            raise ValueError(f"it is a {label}")
         return _decoded(value, tensors)
     except Exception as error:  # a crafted file can raise any error
         raise ValueError(
@@ -140,7 +129,7 @@ class FitState:
     A seed saved in the folder replaces `seed`.
     """
 
-    def __init__(self, path: str | os.PathLike, fingerprint: dict[str, str], seed: int) -> None:
+    def __init__(self, path: str | PathLike, fingerprint: dict[str, str], seed: int) -> None:
         self.path = Path(path).absolute()  # worker processes may have another working directory
         self.fingerprint = fingerprint
         self.seed = seed
@@ -214,19 +203,19 @@ def net_state(net: "NoisyLabelNet") -> dict[str, Any]:
 
 def _learned(thing: Any, *, is_needed: bool) -> dict[str, tuple[bool, Any]]:
     """Attributes that end with an underscore: whether it is a part with a ``state_dict``, and its value."""
-    found = {}
+    learned = {}
     for name in [name for name in vars(thing) if name.endswith("_") and name not in _OF_SKORCH]:
         value = getattr(thing, name)
         is_part = hasattr(value, "state_dict") and not isinstance(value, type)
         saved = uncompiled(value).state_dict() if is_part else value
         if is_plain(saved):
-            found[name] = is_part, saved
+            learned[name] = is_part, saved
         elif is_needed or is_part:
             raise ValueError(
                 f"{type(thing).__name__}.{name} cannot be saved. Use one attribute for each module or optimiser, and "
                 "numbers, text, arrays, tensors, or lists, tuples and dictionaries of these for other state."
             )
-    return found
+    return learned
 
 
 def restore_net(net: "NoisyLabelNet", state: dict[str, Any]) -> None:
@@ -237,13 +226,8 @@ def restore_net(net: "NoisyLabelNet", state: dict[str, Any]) -> None:
             part = uncompiled(getattr(thing, name, None))
             if not is_part:
                 setattr(thing, name, value.to(net.device) if isinstance(value, Tensor) else value)
-            elif part is not None:
+            elif part is not None or not state["complete"]:  # schedules and optimisers of updates exist in a training
                 part.load_state_dict(value)
-            elif not state["complete"]:
-                raise ValueError(
-                    f"{type(thing).__name__} sets {name!r} after the training begins, so a saved fit cannot restore "
-                    "it. Set it in on_train_begin."
-                )
     net.history_ = state["history"]
     torch.set_rng_state(state["generators"][0])
     if _on_cuda(net):

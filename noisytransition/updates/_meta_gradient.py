@@ -98,11 +98,6 @@ class MetaGradient(Update):
         losses = [batch["meta_loss"] for batch in net.history[-1]["batches"] if "meta_loss" in batch]
         net.history.record("meta_loss", float(np.mean(losses)) if losses else float("nan"))
 
-    @property
-    def method_(self) -> str:
-        """Method in use; before the first step, the first candidate."""
-        return self.methods_[0]
-
     def _rates(self, net: NoisyLabelNet) -> dict[str, float]:
         """Virtual learning rate of each parameter. Read in each step, since a schedule can change it."""
         groups = net.optimizer_.param_groups

@@ -15,16 +15,6 @@ class _Function(nn.Module):
         return self.function(self.layer(x))
 
 
-def _frozen():
-    return nn.Linear(4, 3).requires_grad_(False)
-
-
-def _spoilt(value):
-    layer = nn.Linear(4, 3)
-    layer.weight.data[0, 0] = value
-    return layer
-
-
 # name, module, words of the message
 MODULES = [
     ("softmax in a function", _Function(lambda z: z.softmax(1)), "returns probabilities"),
@@ -33,13 +23,11 @@ MODULES = [
     ("no second axis", _Function(lambda z: z[:, 0]), "one logit per class"),
     ("a tuple", _Function(lambda z: (z, z)), "returns shape tuple"),
     ("nothing", _Function(lambda z: None), "returns shape NoneType"),
-    ("integers", _Function(lambda z: z.long()), "floating-point logits"),
+    ("classes", _Function(lambda z: z.argmax(1)), "one logit per class"),
     ("one row for the batch", _Function(lambda z: z.mean(0, keepdim=True)), "one logit per class"),
     ("NaN", _Function(lambda z: z * float("nan")), "NaN or infinite logits"),
-    ("a weight that is NaN", _spoilt(float("nan")), "initial weights that are not finite"),
     ("other features", nn.Linear(5, 3), "does not accept a batch"),
     ("no forward pass", nn.ModuleList([nn.Linear(4, 3)]), "does not accept a batch"),
-    ("frozen", _frozen(), "no trainable parameter"),
+    ("no weight", nn.Identity(), "empty parameter list"),
     ("a scikit-learn instance", LogisticRegression(), "'module' parameter of"),
-    ("a scikit-learn class", LogisticRegression, "Pass an nn.Module"),
 ]

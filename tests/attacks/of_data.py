@@ -60,8 +60,8 @@ ROWS = [
     ("a stream", Stream(), "Stream without samples or __len__"),
     ("a Dataset without a length", NoLength(), "__len__"),
     ("an empty Dataset", Samples([]), "without samples"),
-    ("a Dataset of text", Samples(["a word"] * 60), "is a str"),
-    ("a Dataset of None", Samples([None] * 60), "is a NoneType"),
+    ("a Dataset of text", Samples(["a word"] * 60), "have the shape|data type 'str'"),
+    ("a Dataset of None", Samples([None] * 60), "have the shape|NoneType"),
     ("a Dataset of ragged samples", Samples(RAGGED), "equal size"),
     ("a Dataset of another length", TensorDataset(torch.zeros(50, 4)), "60 labels for 50 samples|50"),
 ]
@@ -69,7 +69,7 @@ CLEAN_ROWS = [
     *(row for row in ROWS if row[0] not in ("None", "a number") and not isinstance(row[1], Dataset)),
     ("a column less", X[:, :3], "features"),
     ("a sparse column less", scipy.sparse.csr_array(X[:, :3]), "features"),
-    ("a Dataset of text", Samples(["a word"] * 60), "is a str"),
+    ("a Dataset of text", Samples(["a word"] * 60), "have the shape|data type 'str'"),
     ("rows of another length", X[:7], "60 labels for 7 samples"),
     ("an empty Dataset", Samples([]), "without samples"),
 ]

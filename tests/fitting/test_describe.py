@@ -1,5 +1,6 @@
 """Fingerprints of fits: equal in every process for equal fits, different for different values or data."""
 
+import pickle
 import subprocess
 import sys
 from functools import partial
@@ -63,7 +64,7 @@ def test_what_differs_reads_differently():
 
 
 def fit(state, X, y, clean=None, **params):
-    return small(CrossEntropyClassifier, **params).fit(X, y, meta=clean, state=state)
+    return small(CrossEntropyClassifier, max_epochs=1, **params).fit(X, y, meta=clean, state=state)
 
 
 CHANGES = {"lr": 0.2, "module__hidden": [16], "train_split": ValidSplit(2), "batch_transform": doubled}
@@ -80,7 +81,7 @@ def test_a_parameter_tells_fits_apart(blobs, tmp_path):
 
 
 def test_what_cannot_be_pickled_is_refused(blobs):
-    with refused("batch_transform=.*pickled"):
+    with refused("lambda", pickle.PicklingError):
         fit("anywhere", *blobs[:2], batch_transform=lambda x: x)
 
 

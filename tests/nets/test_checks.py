@@ -9,27 +9,10 @@ import torch
 from estimators import small
 from skorch.callbacks import Callback
 from torch import nn
-from torch.nn import functional as F
 from training import fit, fit_noisy, refused
 
-from noisytransition import (
-    CrossEntropyClassifier,
-    EMTransitionClassifier,
-    MetaTransitionClassifier,
-    MWNetClassifier,
-    TRevisionClassifier,
-)
-from noisytransition.meta_gradient import look_ahead
+from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, MetaTransitionClassifier
 from noisytransition.nets import MLP
-
-SEVERAL = [
-    CrossEntropyClassifier,
-    TRevisionClassifier,
-    MWNetClassifier,
-    MetaTransitionClassifier,
-    EMTransitionClassifier,
-]
-every = pytest.mark.parametrize("cls", SEVERAL)
 
 
 def mlp(**kwargs):
@@ -37,22 +20,12 @@ def mlp(**kwargs):
     return MLP(4, 3, **kwargs)
 
 
-# ---------------------------------------------------------------------------- weights without a size
-class Lazy(nn.Sequential):
-    def __init__(self):
-        super().__init__(nn.LazyLinear(5), nn.ReLU(), nn.Linear(5, 3))
-
-
-@pytest.mark.parametrize("module", [Lazy, Lazy()], ids=["class", "instance"])
-def test_a_module_that_waits_for_its_sizes_is_refused_with_what_to_give(module, blobs):
-    with refused("uninitialized parameter"):
-        fit(EMTransitionClassifier, blobs, module=module)
-
-
-def test_a_lazy_module_that_has_seen_a_batch_is_trained(blobs):
-    X, module = blobs[0], Lazy()
-    module(torch.zeros(2, 4))
-    assert fit(EMTransitionClassifier, blobs, module=module).predict_proba(X).shape == (len(X), 3)
+# ---------------------------------------------------------------------------- before the training
+def test_a_lazy_module_gets_its_sizes_from_the_first_samples(blobs):
+    module = nn.Sequential(nn.LazyLinear(5), nn.ReLU(), nn.Linear(5, 3))
+    clf = fit(MetaTransitionClassifier, blobs, module=module)
+    assert clf.score(blobs[4], blobs[5]) > 0.5
+    assert clf.history_[-1, "train_loss"] < clf.history_[0, "train_loss"]
 
 
 def test_an_error_names_ten_of_many_classes():
@@ -85,7 +58,7 @@ def test_a_logit_may_be_minus_infinity(blobs):
     assert (clf.predict_proba(X)[:, 2] == 0).all()
 
 
-@every
+@pytest.mark.parametrize("cls", [CrossEntropyClassifier, MetaTransitionClassifier])
 def test_a_loss_of_any_batch(cls, blobs):
     """A bad batch in the middle of an epoch; the network continues afterwards."""
 
@@ -127,43 +100,22 @@ def test_weights_that_are_spoilt_after_the_fit(blobs):
 
 
 # ---------------------------------------------------------------------------- batches of one row
-@every
+@pytest.mark.parametrize("cls", [MetaTransitionClassifier, EMTransitionClassifier])
 def test_a_last_batch_of_one_row_joins_the_one_before(cls, blobs):
     """Batch normalisation cannot train on one row."""
     X, y, X_clean, y_clean, *_ = blobs
     module = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 3))
-    small(cls, module=module, batch_size=16).fit(X[:129], y[:129], meta=(X_clean[:33], y_clean[:33]))
+    small(cls, module=module, batch_size=16, max_epochs=1).fit(X[:129], y[:129], meta=(X_clean[:33], y_clean[:33]))
 
 
 # ---------------------------------------------------------------------------- half precision
-class Autocast(nn.Module):
-    """Weights in float32, output in bfloat16."""
-
-    def __init__(self, norm=False):
-        super().__init__()
-        torch.manual_seed(0)
-        self.net = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8) if norm else nn.Tanh(), nn.Linear(8, 3))
-
-    def forward(self, x):
-        with torch.autocast("cpu", torch.bfloat16):
-            return self.net(x)
-
-
-HALF = {
-    "autocast": lambda: Autocast(),
-    "autocast, batch normalisation": lambda: Autocast(norm=True),
-    "bfloat16": lambda: mlp().bfloat16(),
-    "float16": lambda: mlp().half(),
-}
+HALF = {"bfloat16": lambda: mlp().bfloat16(), "float16": lambda: mlp().half()}
 
 
 @pytest.mark.parametrize(
     ("cls", "module"),
-    [
-        *((cls, "bfloat16") for cls in SEVERAL),
-        *((MetaTransitionClassifier, name) for name in HALF if name != "bfloat16"),
-        *((EMTransitionClassifier, name) for name in HALF if name != "bfloat16"),
-    ],
+    [(CrossEntropyClassifier, "bfloat16"), (EMTransitionClassifier, "float16")]
+    + [(MetaTransitionClassifier, name) for name in HALF],
 )
 def test_half_precision_gives_probabilities_in_float32(cls, module, blobs):
     clf = fit(cls, blobs, module=HALF[module]())
@@ -171,22 +123,3 @@ def test_half_precision_gives_probabilities_in_float32(cls, module, blobs):
     assert proba.dtype == np.float32
     np.testing.assert_allclose(proba.sum(1), 1, rtol=1e-6)
     assert clf.score(blobs[4], blobs[5]) > 0.3
-
-
-def test_the_look_ahead_of_half_precision_is_near_that_of_full(blobs):
-    """Gradient of a loss whose cotangent depends on the logits."""
-    x, y = (torch.from_numpy(a) for a in blobs[:2])
-    meta_x, meta_y = (torch.from_numpy(a) for a in blobs[2:4])
-    found = []
-    for module in (mlp(), mlp().bfloat16()):
-        dtype = next(module.parameters()).dtype
-        rates = dict.fromkeys(dict(module.named_parameters()), 0.1)
-
-        def cotangent(logits):
-            assert logits.dtype == torch.float32
-            return (torch.softmax(logits, 1) - F.one_hot(y, 3)) / len(y)
-
-        found.append(look_ahead(module, x.to(dtype), cotangent, (meta_x.to(dtype), meta_y), rates))
-    for full, half in zip(found[0][:3], found[1][:3], strict=True):
-        assert half.dtype == torch.float32
-        assert (full - half).norm() < 0.05 * full.norm()

@@ -13,7 +13,7 @@ from estimators import small
 from skorch.callbacks import Callback, EarlyStopping
 from training import assert_same, fit
 
-from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, MetaTransitionClassifier
+from noisytransition import CrossEntropyClassifier, MetaTransitionClassifier
 
 
 @pytest.fixture(autouse=True)
@@ -40,11 +40,10 @@ def outside():
 @pytest.mark.parametrize("method", [name for name in vars(Callback) if name.startswith("on_")])
 def test_inside_callbacks(method, blobs):
     """With EarlyStopping, whose own KeyboardInterrupt ends a stage but not the fit."""
-    X, y, X_clean, y_clean, *_ = blobs
     clf = small(MetaTransitionClassifier, callbacks=[EarlyStopping("train_loss", patience=3), Press(method)])
     before = outside()
     with pytest.raises(KeyboardInterrupt):
-        clf.fit(X, y, meta=(X_clean, y_clean))
+        clf.fit(*blobs[:2], meta=blobs[2:4])
     assert outside() == before
     assert not [name for name in vars(clf) if name.endswith("_")]
 
@@ -63,14 +62,14 @@ class Clock:
         self.timer.join()
 
 
-# one training, several, and folds; test_fit_state.py stops all classifiers
-@pytest.mark.parametrize("cls", [CrossEntropyClassifier, MetaTransitionClassifier, EMTransitionClassifier])
+# one training, and several; test_fit_state.py stops all classifiers
+@pytest.mark.parametrize("cls", [CrossEntropyClassifier, MetaTransitionClassifier])
 def test_a_saved_fit_goes_on_to_the_same_bits(cls, blobs, tmp_path):
     """Wherever Ctrl-C arrives, no epoch is lost, and no incomplete stage counts as complete."""
-    X, y, X_clean, y_clean, *_ = blobs
+    given = {"meta": blobs[2:4], "state": tmp_path / "fit"}
     began = time.perf_counter()
     whole, duration = fit(cls, blobs), time.perf_counter() - began
     moment = np.random.default_rng(len(cls.__name__)).uniform(0, duration)
     with suppress(KeyboardInterrupt), Clock(moment):
-        small(cls).fit(X, y, meta=(X_clean, y_clean), state=tmp_path / "fit")
-    assert_same(whole, small(cls).fit(X, y, meta=(X_clean, y_clean), state=tmp_path / "fit"), X)
+        small(cls).fit(*blobs[:2], **given)
+    assert_same(whole, small(cls).fit(*blobs[:2], **given), blobs[0])

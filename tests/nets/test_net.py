@@ -1,12 +1,13 @@
+"""Parameters and callbacks of skorch in every stage of a fit, and the types of inputs."""
+
 import numpy as np
 import pytest
 import torch
-from estimators import small
 from skorch import NeuralNetClassifier
 from skorch.callbacks import Callback, Checkpoint, EarlyStopping, EpochScoring, LRScheduler, ProgressBar
 from skorch.dataset import ValidSplit
 from torch import nn
-from training import Batches, fit
+from training import Batches, assert_same, fit, fit_noisy
 
 from noisytransition import (
     CrossEntropyClassifier,
@@ -26,128 +27,47 @@ every = pytest.mark.parametrize("cls", N_ROWS_OF_LAST_STAGE)
 
 def test_cross_entropy_is_skorch_s_own_training_to_the_bit(blobs):
     X, y = blobs[0].astype(np.float32), blobs[1].astype(np.int64)
-    clf = CrossEntropyClassifier(
-        MLP, module__n_in=4, module__n_out=3, max_epochs=4, lr=0.2, batch_size=32, optimizer=torch.optim.SGD
-    )
+    given = {"module__n_in": 4, "module__n_out": 3, "max_epochs": 4, "lr": 0.2, "batch_size": 32}
+    given |= {"optimizer": torch.optim.SGD, "verbose": 0}
     torch.manual_seed(7)
-    clf.random_state = None
-    seed = int(torch.randint(2**31 - 1, ()))
+    ours = CrossEntropyClassifier(MLP, **given).fit(X, y)
     torch.manual_seed(7)
-    ours = clf.fit(X, y).predict_proba(X)
-    torch.manual_seed(seed)
-    net = NeuralNetClassifier(
-        MLP,
-        module__n_in=4,
-        module__n_out=3,
-        criterion=nn.CrossEntropyLoss,
-        optimizer=torch.optim.SGD,
-        max_epochs=4,
-        lr=0.2,
-        batch_size=32,
-        train_split=None,
-        iterator_train__shuffle=True,
-        verbose=0,
-    )
-    np.testing.assert_array_equal(ours, net.fit(X, y).predict_proba(X))
+    torch.manual_seed(int(torch.randint(2**31 - 1, ())))  # the seed that is drawn without random_state
+    params = {"criterion": nn.CrossEntropyLoss, "train_split": None, "iterator_train__shuffle": True}
+    theirs = NeuralNetClassifier(MLP, **given, **params).fit(X, y)
+    np.testing.assert_array_equal(ours.predict_proba(X), theirs.predict_proba(X))
 
 
 # ---------------------------------------------------------------------------- callbacks
 @every
-def test_skorch_s_callbacks_run_in_every_stage_on_copies(cls, blobs, capsys):
-    seen = []
+def test_callbacks_and_transforms_see_every_stage_and_change_nothing(cls, blobs, plain, capsys):
+    shapes, epochs = [], []
 
     class Note(Callback):
         def on_epoch_end(self, net, **kwargs):
-            seen.append(len(net.history))
+            epochs.append(len(net.history))
 
-    progress, schedule = ProgressBar(), LRScheduler("StepLR", step_size=1, gamma=0.5)
+    def transform(x):
+        shapes.append(x.shape[1:])
+        return x * 1.0
+
+    clf = fit(cls, blobs, callbacks=[("bar", ProgressBar()), Note()], batch_transform=transform, verbose=2)
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.strip()[:1].isdigit()]
+    assert len(lines) == len(epochs) == sum(len(history) for history in clf.histories_.values())
+    assert set(shapes) == {(4,)}
+    n_batches = len(shapes)
+    assert_same(clf, plain(cls), blobs[0])
+    assert len(shapes) == n_batches, "predictions are not transformed"
+
+
+@every
+def test_schedules_splits_and_scores_act_on_copies(cls, blobs):
+    schedule = LRScheduler("StepLR", step_size=1, gamma=0.5)
+    scoring = EpochScoring("accuracy", name="acc", lower_is_better=False)
     before = dict(vars(schedule))
-    clf = fit(cls, blobs, callbacks=[("bar", progress), schedule, Note()])
-    assert len(seen) == sum(len(h) for h in clf.histories_.values())
+    clf = fit(cls, blobs, train_split=ValidSplit(4), callbacks=[schedule, scoring, batches := Batches()])
     assert vars(schedule) == before
     assert clf.net_.optimizer_.param_groups[0]["lr"] == pytest.approx(clf.net_.lr * 0.5 ** len(clf.history_))
-
-
-@every
-def test_early_stopping_ends_its_stage_and_no_more(cls, blobs, plain):
-    stop = EarlyStopping(monitor="train_loss", patience=2, threshold=10.0, threshold_mode="abs")
-    clf = fit(cls, blobs, callbacks=[stop], max_epochs=9)
-    assert next(len(h) for h in clf.histories_.values()) < 9
-    assert clf.histories_.keys() == plain(cls).histories_.keys()
-    assert clf.predict(blobs[0]).shape == (300,)
-
-
-@every
-def test_ctrl_c_in_any_stage_leaves_nothing_that_claims_to_be_fitted(cls, blobs, plain):
-    for stage in range(len(plain(cls).histories_)):
-
-        class Interrupt(Callback):
-            stages = 0
-
-            def on_train_begin(self, net, **kwargs):
-                type(self).stages += 1
-
-            def on_batch_end(self, net, **kwargs):
-                if self.stages == stage + 1:  # noqa: B023
-                    raise KeyboardInterrupt
-
-        clf = small(cls, callbacks=[Interrupt()])
-        X, y, X_clean, y_clean, *_ = blobs
-        with pytest.raises(KeyboardInterrupt):
-            clf.fit(X, y, meta=(X_clean, y_clean))
-        assert not [name for name in vars(clf) if name.endswith("_")]
-        assert Interrupt.stages == stage + 1
-
-
-def test_ctrl_c_out_of_the_module(blobs):
-    class Broken(MLP):
-        def forward(self, x):
-            if self.training:
-                raise KeyboardInterrupt
-            return super().forward(x)
-
-    with pytest.raises(KeyboardInterrupt):
-        fit(CrossEntropyClassifier, blobs, module=Broken, module__n_in=4, module__n_out=3)
-
-
-class Worsens(Callback):
-    """Callback that gives the second epoch the best score."""
-
-    def on_epoch_end(self, net, **kwargs):
-        net.history.record("score", abs(len(net.history) - 2))
-
-
-def test_early_stopping_brings_T_back_with_the_weights(blobs):
-    stop = EarlyStopping(monitor="score", patience=9, load_best=True)
-    clf = fit(
-        MetaTransitionClassifier,
-        blobs,
-        callbacks=[Worsens(), stop],
-        max_epochs=6,
-        transition_lr=100.0,
-    )
-    short = fit(MetaTransitionClassifier, blobs, max_epochs=2, warm_up_epochs=2, transition_lr=100.0, refit=False)
-    np.testing.assert_array_equal(clf.transition_matrix_, clf.transition_history_[2])
-    assert not np.array_equal(clf.transition_matrix_, clf.transition_history_[-1])
-    np.testing.assert_allclose(clf.transition_matrix_, short.transition_matrix_, rtol=1e-6)
-    np.testing.assert_allclose(clf.predict_proba(blobs[0]), short.predict_proba(blobs[0]), rtol=1e-5, atol=1e-6)
-
-
-def test_a_checkpoint_brings_T_back_with_the_weights_or_is_refused(blobs, tmp_path):
-    best = Checkpoint(monitor="score_best", load_best=True, dirname=str(tmp_path))
-
-    class Best(Worsens):
-        def on_epoch_end(self, net, **kwargs):
-            net.history.record("score_best", len(net.history) == 2)
-
-    clf = fit(MetaTransitionClassifier, blobs, callbacks=[Best(), best], max_epochs=6, transition_lr=100.0)
-    np.testing.assert_allclose(clf.transition_matrix_, clf.transition_history_[2], rtol=1e-6)
-
-
-@every
-def test_validation_splits_and_scores(cls, blobs):
-    scoring = EpochScoring("accuracy", name="acc", lower_is_better=False)
-    clf = fit(cls, blobs, train_split=ValidSplit(4), callbacks=[scoring, batches := Batches()])
     rows = batches.sizes("valid_batch_size")[-1]
     assert rows == N_ROWS_OF_LAST_STAGE[cls] // 4
     for row in clf.history_:
@@ -156,10 +76,33 @@ def test_validation_splits_and_scores(cls, blobs):
 
 
 @every
-def test_verbose_2_prints_a_line_per_epoch(cls, blobs, capsys):
-    clf = fit(cls, blobs, verbose=2)
-    lines = [line for line in capsys.readouterr().out.splitlines() if line.strip()[:1].isdigit()]
-    assert len(lines) == sum(len(h) for h in clf.histories_.values())
+def test_early_stopping_ends_its_stage_and_no_more(cls, blobs, plain):
+    stop = EarlyStopping(monitor="train_loss", patience=1, threshold=10.0, threshold_mode="abs")
+    clf = fit(cls, blobs, callbacks=[stop])
+    assert next(len(h) for h in clf.histories_.values()) == 2
+    assert clf.histories_.keys() == plain(cls).histories_.keys()
+    assert clf.predict(blobs[0]).shape == (300,)
+
+
+class Worsens(Callback):
+    """Callback that gives the second epoch the best score."""
+
+    def on_epoch_end(self, net, **kwargs):
+        net.history.record("score", abs(len(net.history) - 2))
+        net.history.record("score_best", len(net.history) == 2)
+
+
+@pytest.mark.parametrize("kind", [EarlyStopping, Checkpoint])
+def test_the_best_epoch_brings_T_back_with_the_weights(kind, blobs, tmp_path):
+    best = EarlyStopping("score", patience=9, load_best=True)
+    if kind is Checkpoint:
+        best = Checkpoint("score_best", load_best=True, dirname=str(tmp_path))
+    clf = fit(MetaTransitionClassifier, blobs, callbacks=[Worsens(), best], max_epochs=4, transition_lr=100.0)
+    short = fit(MetaTransitionClassifier, blobs, max_epochs=2, warm_up_epochs=2, transition_lr=100.0, refit=False)
+    assert not np.array_equal(clf.transition_matrix_, clf.transition_history_[-1])
+    np.testing.assert_allclose(clf.transition_matrix_, clf.transition_history_[2], rtol=1e-6)
+    np.testing.assert_allclose(clf.transition_matrix_, short.transition_matrix_, rtol=1e-6)
+    np.testing.assert_allclose(clf.predict_proba(blobs[0]), short.predict_proba(blobs[0]), rtol=1e-5, atol=1e-6)
 
 
 # ---------------------------------------------------------------------------- inputs
@@ -209,24 +152,7 @@ def test_a_double_module_trains_in_double(blobs):
     assert fit(MetaTransitionClassifier, blobs, module=module).predict_proba(blobs[0]).dtype == np.float64
 
 
-@every
-def test_batch_transform_sees_training_batches_alone(cls, blobs, plain):
-    seen = []
-
-    def transform(x):
-        seen.append(x.shape)
-        return x * 1.0
-
-    clf = fit(cls, blobs, batch_transform=transform)
-    n = len(seen)
-    assert n > 0
-    assert all(shape[1:] == (4,) for shape in seen)
-    clf.predict_proba(blobs[0])
-    assert len(seen) == n
-    np.testing.assert_array_equal(clf.predict_proba(blobs[0]), plain(cls).predict_proba(blobs[0]))
-
-
 def test_an_epoch_without_batches_is_an_error(blobs):
     split = {"batch_size": 280, "train_split": ValidSplit(5)}  # leaves 240 of 300 rows to train on
     with pytest.raises(ValueError, match="drop_last"):
-        small(CrossEntropyClassifier, iterator_train__drop_last=True, **split).fit(*blobs[:2])
+        fit_noisy(CrossEntropyClassifier, blobs, iterator_train__drop_last=True, **split)

@@ -1,15 +1,12 @@
 import numpy as np
 import pytest
 import torch
-from estimators import small
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
-from skorch.callbacks import EpochScoring
 from torch import nn
 from torch.utils.data import Dataset, RandomSampler, Subset, TensorDataset, default_collate
 
-from noisytransition import CrossEntropyClassifier
 from noisytransition.nets import CleanBatches, DatasetRows, NoisyLabelNet, Rows
 from noisytransition.nets._rows import Batch, BatchLoader, as_rows, noisy_and_clean, rows_at_once
 
@@ -44,9 +41,8 @@ def test_columns_go_where_their_rows_go():
     assert part.with_columns(label=[4, 5]).columns["group"].tolist() == [2, 2]
 
 
-@pytest.mark.parametrize("as_pair", [False, True])
-def test_a_torch_dataset_gives_inputs_and_the_columns_stay_beside_it(as_pair):
-    data = DatasetRows(Squares(5, as_pair), np.array([4, 3, 2, 1, 0]), group=np.arange(5))
+def test_a_torch_dataset_gives_inputs_and_the_columns_stay_beside_it():
+    data = DatasetRows(Squares(5, as_pair=True), np.array([4, 3, 2, 1, 0]), group=np.arange(5))
     ((x, y),) = BatchLoader(data, batch_size=5)
     assert x.tolist() == [[0.0], [1.0], [4.0], [9.0], [16.0]]
     assert y.tolist() == [4, 3, 2, 1, 0]
@@ -72,16 +68,6 @@ def test_two_sets_together_keep_the_columns_that_both_have():
         assert both.columns["group"].tolist() == [7, 8, *second.columns["group"]]
 
 
-def test_a_selection_does_not_copy_inputs():
-    whole = rows(10)
-    part = whole.take([7, 2, 5]).with_columns(is_clean=True).take([2, 0])
-    assert part.source is whole.source
-    assert part.index.tolist() == [5, 7]
-    assert part[1][0].tolist() == [21.0, 22.0, 23.0]
-    assert part.inputs().tolist() == whole.X[[5, 7]].tolist()
-    assert np.shares_memory(whole.X, whole.source)
-
-
 FORMS = {"array": np.asarray, "float32": np.float32, "sparse": csr_array}
 
 
@@ -104,17 +90,13 @@ def test_two_sets_are_read_as_one_array(data, first, second):
 
 @pytest.mark.parametrize("form", [*FORMS.values(), lambda X: DatasetRows(Squares(10)).source])
 def test_two_sets_of_one_source_are_positions_in_it(form):
+    """Inputs are not copied."""
     whole = as_rows(form(np.arange(30.0).reshape(10, 3)))
     both = noisy_and_clean(whole.take([7, 2]), whole.take([5]).take([0]))
     assert both.source is whole.source
     assert both.index.tolist() == [7, 2, 5]
     assert both.columns["is_clean"].tolist() == [False, False, True]
     assert torch.equal(both.inputs(), whole.take([7, 2, 5]).inputs())
-
-
-def test_two_sets_of_different_shapes_are_an_error():
-    with pytest.raises(ValueError, match="dimension"):
-        noisy_and_clean(Rows(np.zeros((2, 1, 3))), Rows(np.zeros((2, 3, 3))))
 
 
 # ---------------------------------------------------------------------------- batches
@@ -132,8 +114,7 @@ def test_every_row_once_and_no_batch_of_one_after_another(n, batch_size, shuffle
     assert all(size in (batch_size, batch_size + 1) for size in sizes[:-1])
 
 
-@pytest.mark.parametrize("num_workers", [0, 1])
-@pytest.mark.parametrize("collate_fn", [None, default_collate])
+@pytest.mark.parametrize(("num_workers", "collate_fn"), [(0, default_collate), (1, None)])
 def test_labels_and_columns_stay_with_their_rows(num_workers, collate_fn):
     part = Subset(Subset(rows(40), range(1, 40)), range(30))
     loader = BatchLoader(part, batch_size=7, shuffle=True, num_workers=num_workers, collate_fn=collate_fn)
@@ -173,9 +154,9 @@ def test_clean_batches_have_rows_by_their_weights(size):
     torch.manual_seed(0)
     weighted = rows(8).with_columns(sample_weight=[4.0] + [1.0] * 4 + [0.5] * 3, label=range(8))
     net, clean = NoisyLabelNet(nn.Linear(3, 8), classes=range(8)).initialize(), CleanBatches(weighted, size)
-    drawn = np.bincount(np.concatenate([clean.draw(net)[1].numpy() for _ in range(2000)]), minlength=8)
-    np.testing.assert_allclose(drawn / drawn.sum() * 9.5, weighted.columns["sample_weight"], atol=0.2)
-    assert drawn.sum() == 2000 * size
+    drawn = np.bincount(np.concatenate([clean.draw(net)[1].numpy() for _ in range(800)]), minlength=8)
+    np.testing.assert_allclose(drawn / drawn.sum() * 9.5, weighted.columns["sample_weight"], atol=0.3)
+    assert drawn.sum() == 800 * size
 
 
 @pytest.mark.parametrize(
@@ -190,30 +171,16 @@ def test_more_rows_at_once_without_training_where_they_are_small(X, batch_size, 
     assert rows_at_once(Rows(X), batch_size) == expected
 
 
-@pytest.mark.parametrize(("given_", "sizes"), [({}, [600]), ({"iterator_valid__batch_size": 250}, [250, 250, 100])])
-def test_predictions_do_not_depend_on_how_many_rows_come_at_once(given_, sizes):
-    seen = []
-
-    class Seeing(nn.Linear):
-        def forward(self, x):
-            seen.append(len(x))
-            return super().forward(x)
-
+def test_predictions_do_not_depend_on_how_many_rows_come_at_once():
     X = np.random.default_rng(0).normal(size=(600, 64)).astype(np.float32)
-    torch.manual_seed(0)
-    net = NoisyLabelNet(Seeing, module__in_features=64, module__out_features=3, batch_size=16, **given_).initialize()
-    seen.clear()
-    proba = net.predict_proba(Rows(X))
-    assert seen == sizes
-    one = np.concatenate([net.predict_proba(Rows(X[i : i + 1])) for i in range(600)])
-    np.testing.assert_allclose(proba, one, atol=1e-6)
-
-
-def test_a_loader_may_omit_rows_and_a_score_may_keep_the_graph(blobs):
-    X, y = blobs[0][:60], blobs[1][:60]
-    scores = [("train_acc", EpochScoring("accuracy", on_train=True, name="train_acc"))]
-    clf = small(CrossEntropyClassifier, iterator_valid__drop_last=True, iterator_valid__batch_size=25, callbacks=scores)
-    clf.fit(X, y)
-    assert len(clf.history_[:, "train_acc"]) == clf.max_epochs
-    whole = small(CrossEntropyClassifier).fit(X, y).predict_proba(X)
-    np.testing.assert_allclose(clf.predict_proba(X), whole[:50], rtol=1e-5)
+    module, proba = nn.Linear(64, 3), []
+    for given_, n_batches in (
+        ({}, 1),
+        ({"iterator_valid__batch_size": 250}, 3),
+        ({"iterator_valid__batch_size": 1}, 600),
+    ):
+        net = NoisyLabelNet(module, batch_size=16, **given_).initialize()
+        assert len(list(net.get_iterator(Rows(X)))) == n_batches
+        proba.append(net.predict_proba(Rows(X)))
+    np.testing.assert_allclose(proba[0], proba[1], atol=1e-6)
+    np.testing.assert_allclose(proba[0], proba[2], atol=1e-6)

@@ -78,11 +78,6 @@ def test_a_loss_gets_the_columns_that_it_names_in_training_and_validation():
     assert net.history[0, "valid_noisy_loss"] == pytest.approx(ForwardLoss(T)(logits, y).item())
 
 
-def test_a_loader_that_gives_no_columns_is_refused_by_a_loss_that_needs_them():
-    with pytest.raises(ValueError, match="iterator_train"):
-        train(criterion=GoldCorrectionLoss(T), iterator_train=PlainLoader)
-
-
 class PlainLoader(DataLoader):
     """A user's loader of pairs of inputs and labels."""
 

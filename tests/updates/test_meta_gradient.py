@@ -1,5 +1,4 @@
 import copy
-from contextlib import nullcontext
 from functools import partial
 from unittest.mock import patch
 
@@ -34,31 +33,21 @@ def test_a_fit_on_whole_batches_is_algorithm_1(blobs, kind, normalize):
     torch.manual_seed(0)
     between = [nn.BatchNorm1d(8), nn.Tanh()] if kind == "batch-norm" else [nn.ReLU()]
     module = nn.Sequential(nn.Linear(4, 8), *between, nn.Linear(8, 3))
-    clf = fit(
-        blobs,
-        module=module,
-        batch_size=-1,
-        max_epochs=5,
-        transition_init=T_START,
-        transition_lr=2.0 if normalize else 20.0,
-        normalize=normalize,
-        lr=0.3,
-        optimizer=torch.optim.SGD,
-        optimizer__momentum=0.9,
-        optimizer__weight_decay=0.01,
-        callbacks=[LRScheduler("StepLR", step_size=2, gamma=0.1)],
-    )
+    sgd = {"optimizer": torch.optim.SGD, "lr": 0.3, "optimizer__momentum": 0.9, "optimizer__weight_decay": 0.01}
+    sgd |= {"callbacks": [LRScheduler("StepLR", step_size=2, gamma=0.1)], "batch_size": -1, "max_epochs": 5}
+    rate = 2.0 if normalize else 20.0
+    clf = fit(blobs, module=module, transition_init=T_START, transition_lr=rate, normalize=normalize, **sgd)
     theirs, theta = copy.deepcopy(module), torch.log(torch.tensor(T_START)).requires_grad_()
     optimizer = torch.optim.SGD(theirs.parameters(), lr=0.3, momentum=0.9, weight_decay=0.01)
     schedule = torch.optim.lr_scheduler.StepLR(optimizer, 2, 0.1)
     noisy, meta = ((torch.tensor(a), torch.tensor(b)) for a, b in ((X, y), (X_clean, y_clean)))
     for _ in range(5):
-        theta = twin.iteration(theirs, optimizer, theta, 2.0 if normalize else 20.0, noisy, meta, normalize)
+        theta = twin.iteration(theirs, optimizer, theta, rate, noisy, meta, normalize)
         schedule.step()
     np.testing.assert_allclose(clf.transition_matrix_, theta.detach().softmax(1).numpy(), rtol=1e-9)
     for name, value in clf.net_.module_.state_dict().items():
         torch.testing.assert_close(value, theirs.state_dict()[name], rtol=1e-9, atol=1e-11)
-    assert clf.net_.update.method_ == ("dual" if kind == "batch-norm" else "factored")
+    assert clf.net_.update.methods_ == ("dual" if kind == "batch-norm" else "factored",)
 
 
 def test_a_fused_optimiser_moves_the_T_of_the_loss_too(blobs):
@@ -74,19 +63,17 @@ def test_a_fused_optimiser_moves_the_T_of_the_loss_too(blobs):
     assert np.abs(found[0] - T_START).max() > 0.05
 
 
-@pytest.mark.parametrize("optimizer", [torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW, torch.optim.RMSprop])
+@pytest.mark.parametrize("optimizer", [torch.optim.SGD, torch.optim.AdamW])
 def test_a_step_of_zero_leaves_T_bit_equal(blobs, optimizer):
-    decayed = {"optimizer__weight_decay": 0.5, "lr": 0.01}
-    clf = fit(blobs, optimizer=optimizer, transition_lr=0.0, **decayed)
+    given = {"optimizer": optimizer, "optimizer__weight_decay": 0.5, "lr": 0.01, "transition_init": "diagonal"}
+    clf, moved = (fit(blobs, transition_lr=lr, **given) for lr in (0.0, 10.0))
     np.testing.assert_array_equal(clf.transition_matrix_, clf.transition_init_)
-    moved = fit(blobs, optimizer=optimizer, transition_lr=10.0, **decayed)
     assert not np.array_equal(moved.transition_matrix_, moved.transition_init_)
 
 
-def test_the_network_is_trained_by_whatever_optimiser_there_is(blobs):
-    for optimizer, lr, batch_size in ((torch.optim.Adam, 0.01, 64), (torch.optim.LBFGS, 0.1, -1)):
-        clf = fit(blobs, optimizer=optimizer, lr=lr, batch_size=batch_size, max_epochs=5)
-        assert clf.history_[-1, "train_loss"] < clf.history_[0, "train_loss"]
+def test_lbfgs_trains_the_network(blobs):
+    clf = fit(blobs, optimizer=torch.optim.LBFGS, batch_size=-1, transition_init="diagonal")
+    assert clf.history_[-1, "train_loss"] < clf.history_[0, "train_loss"]
 
 
 @pytest.mark.usefixtures("float64")
@@ -95,30 +82,30 @@ def test_the_normalised_step_does_not_depend_on_the_scale_of_network_inputs_and_
     """The network computes the same function; a tiny rate keeps it there."""
     X, y, X_clean, y_clean, *_ = blobs
     torch.manual_seed(0)
-    module, factor = nn.Sequential(nn.Linear(4, 8, bias=False), nn.Tanh(), nn.Linear(8, 3, bias=False)), 1.0
-    other = copy.deepcopy(module)
+    module = nn.Sequential(nn.Linear(4, 8, bias=False), nn.Tanh(), nn.Linear(8, 3, bias=False))
+    other, factor = copy.deepcopy(module), 50.0 if scaled == "inputs" else 1.0
     with torch.no_grad():
         if scaled == "outputs":
             other[2].weight.mul_(1 / 50)
             other.append(Times(50.0))
         if scaled == "inputs":
             other[0].weight.mul_(1 / 50)
-            factor = 50.0
     for m in (module, other):
         m[0].requires_grad_(scaled == "inputs")
         m[2].requires_grad_(scaled != "inputs")
     given = {"transition_init": T_START, "optimizer": "sgd", "batch_size": 30, "transition_lr": 2.0}
-    found = [
-        fit((factor_of * X, y, factor_of * X_clean, y_clean), module=m, lr=lr, **given).transition_matrix_
-        for m, factor_of, lr in ((module, 1.0, 1e-9), (other, factor, 1e-9 * (20 if scaled == "rate" else 1)))
-    ]
-    np.testing.assert_allclose(found[1], found[0], atol=1e-5)
-    assert np.abs(found[0] - T_START).max() > 0.01
-    raw = [
-        fit((f * X, y, f * X_clean, y_clean), module=m, lr=lr, normalize=False, **given).transition_matrix_
-        for m, f, lr in ((module, 1.0, 1e-3), (other, factor, 1e-3 * (20 if scaled == "rate" else 1)))
-    ]
-    assert np.abs(raw[1] - raw[0]).max() > 1e-5
+    ratio = 20 if scaled == "rate" else 1
+
+    def both(lr, **params):
+        first = fit((X, y, X_clean, y_clean), module=module, lr=lr, **given, **params)
+        second = fit((factor * X, y, factor * X_clean, y_clean), module=other, lr=ratio * lr, **given, **params)
+        return first.transition_matrix_, second.transition_matrix_
+
+    first, second = both(1e-9)
+    np.testing.assert_allclose(second, first, atol=1e-5)
+    assert np.abs(first - T_START).max() > 0.01
+    first, second = both(1e-3, normalize=False)
+    assert np.abs(second - first).max() > 1e-5
 
 
 class Times(nn.Module):
@@ -132,33 +119,17 @@ class Times(nn.Module):
         return self.factor * x
 
 
-def fit_by(method, blobs, **params):
-    """A fit whose gradient is computed by this method."""
-    tried = "noisytransition.updates._meta_gradient.candidate_methods"
-    with nullcontext() if method == "auto" else patch(tried, lambda module: (method,)):
-        return fit(blobs, **params)
-
-
 def test_every_method_learns_the_same_T(blobs):
-    methods = ("auto", "factored", "dual", "double-vjp")
-    fits = {method: fit_by(method, blobs, transition_lr=10.0) for method in methods}
-    for method, clf in fits.items():
-        np.testing.assert_allclose(clf.transition_matrix_, fits["auto"].transition_matrix_, atol=1e-4)
-        assert clf.net_.update.method_ == ("factored" if method == "auto" else method)
-
-
-def test_clean_batches_are_drawn_without_repetition(blobs):
-    seen = []
-
-    def transform(x):
-        seen.append(x)
-        return x
-
-    fit(blobs, meta_batch_size=20, batch_size=64, batch_transform=transform, transition_init="diagonal", max_epochs=1)
-    clean = [x for x in seen if len(x) == 20]
-    assert len(clean) == 5
-    assert all(len(x.unique(dim=0)) == 20 for x in clean)
-    assert not torch.equal(clean[0], clean[1])
+    tried = "noisytransition.updates._meta_gradient.candidate_methods"
+    auto = fit(blobs, transition_lr=10.0)
+    assert auto.net_.update.methods_ == ("factored",)
+    for method in ("dual", "double-vjp"):
+        with patch(tried, lambda module: (method,)):  # noqa: B023
+            clf = fit(blobs, transition_lr=10.0)
+        np.testing.assert_allclose(clf.transition_matrix_, auto.transition_matrix_, atol=1e-4)
+        assert clf.net_.update.methods_ == (method,)
+    compiled = fit(blobs, transition_lr=10.0, compile=True, compile__backend="eager")
+    np.testing.assert_allclose(compiled.transition_matrix_, auto.transition_matrix_, atol=1e-5)
 
 
 def test_the_meta_loss_is_in_the_history(blobs):
@@ -179,9 +150,3 @@ def test_a_module_without_autograd_rules_trains_by_differences(blobs):
     clf.fit(tokens, y, meta=(tokens[:30], y[:30]))
     assert clf.score(tokens, y) > 0.9
     assert not np.array_equal(clf.transition_matrix_, clf.transition_init_)
-
-
-def test_a_compiled_module_looks_ahead_through_the_module_itself(blobs):
-    plain = fit(blobs, transition_lr=10.0)
-    compiled = fit(blobs, transition_lr=10.0, compile=True, compile__backend="eager")
-    np.testing.assert_allclose(compiled.transition_matrix_, plain.transition_matrix_, atol=1e-5)
