@@ -5,7 +5,7 @@ import pytest
 import torch
 from estimators import CLASSIFIERS, small
 from torch import nn
-from training import StopAfter
+from training import StopAfter, fit
 from two_processes import SIZE, on_device, on_devices
 
 from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, MetaTransitionClassifier, load
@@ -17,40 +17,37 @@ pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA d
 
 
 @pytest.mark.parametrize("cls", CLASSIFIERS)
-def test_a_gpu_gives_what_the_cpu_gives(cls, blobs):
-    X, y, X_clean, y_clean, *_ = blobs
-    cpu, gpu = (small(cls, device=device).fit(X, y, meta=(X_clean, y_clean)) for device in ("cpu", "cuda"))
+def test_a_gpu_gives_what_the_cpu_gives(cls, blobs, plain, tmp_path):
+    """It leaves the generator of the GPU alone, and a saved classifier predicts without the GPU."""
+    X, cpu = blobs[0], plain(cls)
+    before = torch.cuda.get_rng_state()
+    gpu = fit(cls, blobs, device="cuda")
+    proba = gpu.predict_proba(X)
+    assert torch.equal(before, torch.cuda.get_rng_state())
     assert next(gpu.net_.module_.parameters()).is_cuda
     # the optimiser that finds EM's T makes more of a rounding error where the likelihood is flat
     atol = 5e-3 if cls is EMTransitionClassifier else 1e-3
-    np.testing.assert_allclose(gpu.predict_proba(X), cpu.predict_proba(X), atol=atol)
+    np.testing.assert_allclose(proba, cpu.predict_proba(X), atol=atol)
     if hasattr(cpu, "transition_matrix_"):
         np.testing.assert_allclose(gpu.transition_matrix_, cpu.transition_matrix_, atol=atol)
-
-
-@pytest.mark.parametrize("cls", CLASSIFIERS)
-def test_a_seed_leaves_the_gpu_s_generator_alone(cls, blobs):
-    X, y, X_clean, y_clean, *_ = blobs
-    before = torch.cuda.get_rng_state()
-    small(cls, device="cuda").fit(X, y, meta=(X_clean, y_clean)).predict(X)
-    assert torch.equal(before, torch.cuda.get_rng_state())
+    gpu.save(tmp_path / "clf.safetensors")
+    own = {} if cls in METHODS.values() else {"cls": cls}
+    again = load(tmp_path / "clf.safetensors", **own, device="cpu")
+    assert not next(again.net_.module_.parameters()).is_cuda
+    np.testing.assert_allclose(again.predict_proba(X), proba, atol=1e-5)
 
 
 @pytest.mark.parametrize("precision", ["float32", "bf16"])
 @pytest.mark.parametrize("cls", [CrossEntropyClassifier, EMTransitionClassifier, MetaTransitionClassifier])
 def test_a_compiled_network_gives_what_the_plain_one_gives(cls, blobs, precision):
-    X, y, X_clean, y_clean, *_ = blobs
     given = {"module": nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3)), "device": "cuda"}
-    both = (
-        small(cls, compile=c, precision=precision, **given).fit(X, y, meta=(X_clean, y_clean)) for c in (True, False)
-    )
-    compiled, plain = (clf.predict_proba(X) for clf in both)
+    both = (fit(cls, blobs, compile=c, precision=precision, **given) for c in (True, False))
+    compiled, plain = (clf.predict_proba(blobs[0]) for clf in both)
     assert np.abs(compiled - plain).mean() < (1e-3 if precision == "float32" else 0.05)
 
 
 @pytest.mark.parametrize("cls", [CrossEntropyClassifier, EMTransitionClassifier, MetaTransitionClassifier])
 def test_no_step_waits_for_the_gpu_with_pinned_memory(monkeypatch, cls, blobs):
-    X, y, X_clean, y_clean, *_ = blobs
     step = NoisyLabelNet.train_step
 
     def watched(*args, **kwargs):
@@ -61,7 +58,7 @@ def test_no_step_waits_for_the_gpu_with_pinned_memory(monkeypatch, cls, blobs):
             torch.cuda.set_sync_debug_mode("default")
 
     monkeypatch.setattr(NoisyLabelNet, "train_step", watched)
-    small(cls, device="cuda", iterator_train__pin_memory=True).fit(X, y, meta=(X_clean, y_clean))
+    fit(cls, blobs, device="cuda", iterator_train__pin_memory=True)
 
 
 def test_batches_are_in_pinned_memory():
@@ -72,24 +69,13 @@ def test_batches_are_in_pinned_memory():
 
 @pytest.mark.parametrize("cls", CLASSIFIERS)
 def test_an_interrupted_fit_goes_on(cls, blobs, tmp_path):
-    X, y, X_clean, y_clean, *_ = blobs
+    X, y, *_ = blobs
     given = {"device": "cuda", "module": nn.Sequential(nn.Dropout(0.2), nn.Linear(4, 3))}  # draws on the GPU
+    saved = {"meta": blobs[2:4], "state": tmp_path / "fit"}
     with pytest.raises(KeyboardInterrupt):
-        small(cls, **given, callbacks=[StopAfter(2)]).fit(X, y, meta=(X_clean, y_clean), state=tmp_path / "fit")
-    resumed = small(cls, **given).fit(X, y, meta=(X_clean, y_clean), state=tmp_path / "fit")
-    whole = small(cls, **given).fit(X, y, meta=(X_clean, y_clean))
-    np.testing.assert_allclose(resumed.predict_proba(X), whole.predict_proba(X), atol=1e-3)
-
-
-@pytest.mark.parametrize("cls", CLASSIFIERS)
-def test_a_saved_classifier_predicts_without_a_gpu(cls, blobs, tmp_path):
-    X, y, X_clean, y_clean, *_ = blobs
-    clf = small(cls, device="cuda").fit(X, y, meta=(X_clean, y_clean))
-    clf.save(tmp_path / "clf.safetensors")
-    own = {} if cls in METHODS.values() else {"cls": cls}
-    loaded = load(tmp_path / "clf.safetensors", **own, device="cpu")
-    assert not next(loaded.net_.module_.parameters()).is_cuda
-    np.testing.assert_allclose(loaded.predict_proba(X), clf.predict_proba(X), atol=1e-5)
+        small(cls, **given, callbacks=[StopAfter(2)]).fit(X, y, **saved)
+    resumed = small(cls, **given).fit(X, y, **saved)
+    np.testing.assert_allclose(resumed.predict_proba(X), fit(cls, blobs, **given).predict_proba(X), atol=1e-3)
 
 
 @pytest.mark.skipif(torch.cuda.device_count() < SIZE, reason="fewer than two CUDA devices")

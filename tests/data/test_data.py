@@ -32,8 +32,6 @@ from noisytransition import (
     transition_error,
 )
 from noisytransition.data._read import read_rows
-from noisytransition.labels._read import SeparateLabels, labels_of_fit
-from noisytransition.methods import METHODS
 
 
 def told(clf, *args, **kwargs):
@@ -47,44 +45,35 @@ def told(clf, *args, **kwargs):
 
 # ---------------------------------------------------------------------------- labels
 @pytest.mark.parametrize("kind", [bool, int, float])
-@pytest.mark.parametrize("wrap", [partial(pd.Series, dtype=object), list, partial(np.array, dtype=object)])
+@pytest.mark.parametrize("wrap", [partial(pd.Series, dtype=object), list])
 def test_objects_are_labels_of_the_type_that_all_have(kind, wrap):
     values = (np.arange(30) % 2).astype(kind).tolist()
-    X = np.random.default_rng(0).normal(size=(30, 2))
-    clf = small(GLCClassifier, max_epochs=1).fit(X, wrap(values), y_verified=wrap(values[:9] + [None] * 21))
-    assert clf.classes_.tolist() == [kind(0), kind(1)]
-    assert clf.classes_.dtype == np.array(values).dtype
+    data = read_rows(GLCClassifier(), np.zeros((30, 2)), wrap(values), wrap(values[:9] + [None] * 21))
+    assert data.classes.tolist() == [kind(0), kind(1)]
+    assert data.classes.dtype == np.array(values).dtype
 
 
-@pytest.mark.parametrize(
-    ("cls", "mark"), [*((cls, np.nan) for cls in METHODS.values()), (GLCClassifier, None), (GLCClassifier, -1)]
-)
-def test_rows_without_a_label_are_counted(cls, mark, blobs):
-    X, y, X_clean, y_clean, *_ = blobs
-    y = np.array(y, dtype={None: object, -1: int}.get(mark, float))
+@pytest.mark.parametrize(("mark", "dtype"), [(np.nan, float), (None, object)])
+def test_rows_without_a_label_are_counted(mark, dtype, blobs):
+    y = np.array(blobs[1], dtype=dtype)
     y[5:15] = mark
-    if mark == -1:
-        with refused("in 10 of 300 samples"):
-            small(cls).fit(X, y, meta=(X_clean, y_clean))
-        return
-    with pytest.warns(UserWarning, match="10 of 300 samples have no label"):
-        small(cls, max_epochs=1).fit(X, y, meta=(X_clean, y_clean))
+    assert "10 of 300 samples have no label" in told(small(GLCClassifier), blobs[0], y, meta=blobs[2:4])[0]
 
 
 def test_minus_one_may_be_a_class(blobs):
     X, y = blobs[:2]
+    with refused("in 10 of 300 samples"):
+        small(GLCClassifier).fit(X, np.where(np.arange(300) < 10, -1, y), meta=blobs[2:4])
     with pytest.warns(UserWarning, match="taken as a class"):
         assert small(CrossEntropyClassifier).fit(X, y - 1).classes_.tolist() == [-1, 0, 1]
     for classes in ([-1, 1, 2], [-2, -1, 0], [-1, 0, 2], [-1, 0, 0], [-1, 1, 1]):
         assert not told(small(CrossEntropyClassifier), X, np.array(classes)[y])
 
 
-@pytest.mark.parametrize("cls", NEED_CLEAN_DATA)
-def test_a_clean_class_without_noisy_labels_is_warned_of(cls, blobs):
+def test_a_clean_class_without_noisy_labels_is_warned_of(blobs):
     X, y, X_clean, y_clean, *_ = blobs
     names, clean = np.array(["ant", "bee", "cat"]), np.array(["ape", "bee", "cat"])
-    with pytest.warns(UserWarning, match="ape"):
-        small(cls, max_epochs=1).fit(X, names[y], meta=(X_clean, clean[y_clean]))
+    assert any("ape" in said for said in told(small(GLCClassifier), X, names[y], meta=(X_clean, clean[y_clean])))
 
 
 def test_labels_that_scikit_learn_has_encoded_are_warned_of(blobs):
@@ -117,43 +106,6 @@ def test_labels_that_name_the_rows_in_another_order_are_warned_of():
         assert caught[0].filename == __file__
 
 
-@pytest.mark.parametrize("form", ["verified", "some both labels", "noisy labels beside", "beside", "none"])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_labels_are_read_without_rows_as_with_them(form, weighted, blobs):
-    X, y, X_clean, y_clean, *_ = blobs
-    y, y_clean, mask = np.array(["ant", "bee", "cat"])[y], np.array(["ant", "bee", "dog"])[y_clean], np.arange(300) < 50
-    odd = np.arange(300) % 2 == 1
-    clean, beside = {
-        "verified": ({"y_verified": np.where(mask, y[::-1], None)}, {}),
-        "some both labels": ({"y_verified": np.where(mask, y[::-1], None)}, {}),
-        "noisy labels beside": ({"y_clean": y_clean, "y_clean_noisy": y[: len(y_clean)]}, {"X_clean": X_clean}),
-        "beside": ({"y_clean": y_clean}, {"X_clean": X_clean}),
-        "none": ({}, {}),
-    }[form]
-    weights = np.arange(300) % 3 if weighted else None
-    y = np.where(odd & mask, None, y) if form == "some both labels" else y
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of the class "dog"
-        given = clean | {"sample_weight": weights}
-        classes, noisy, rows_of_clean, *_ = read_rows(CrossEntropyClassifier(), X, y, **given, **beside)
-        separate = SeparateLabels(len(y_clean), y_clean, given.get("y_clean_noisy")) if beside else None
-        found = labels_of_fit(len(X), y, given.get("y_verified"), separate, None, weights)
-    np.testing.assert_array_equal(found.classes, classes)
-    expected = [
-        (noisy, "label", found.noisy),
-        (noisy, "sample_weight", None if found.weights is None else found.of_both(found.weights)[0]),
-        (rows_of_clean, "design_weight", None if found.weights is None else found.of_both(found.weights)[1]),
-        (rows_of_clean, "label", found.clean),
-        (rows_of_clean, "noisy_label", found.noisy_of_clean),
-    ]
-    for rows, name, values in expected:
-        default = -1 if name == "noisy_label" else []
-        np.testing.assert_array_equal(rows.columns.get(name, default), [] if values is None else values)
-    in_X, of_clean = found.positions
-    np.testing.assert_array_equal(noisy.X, X[in_X])
-    np.testing.assert_array_equal(rows_of_clean.X, X_clean if beside else X[of_clean])
-
-
 # ---------------------------------------------------------------------------- clean rows and noisy ones
 def unequal(shares, per_class, n=300):
     """Two columns, labels "a", "b", "c" in these shares, and so many clean rows of each."""
@@ -183,49 +135,34 @@ def test_other_shares_bring_none(shares, per_class):
 )
 def test_built_in_networks_scale_the_columns(form, module):
     X, y = load_wine(return_X_y=True)
-    clf = CrossEntropyClassifier(module, max_epochs=60, random_state=0)
+    clf = CrossEntropyClassifier(module, lr=0.02, max_epochs=20, random_state=0)
     assert not told(clf, form(X), y)
     assert clf.fit(form(X), y).score(form(X), y) > 0.95
 
 
-# ---------------------------------------------------------------------------- modules and parameters
-@pytest.mark.parametrize("module", ["mlp", "linear"])
-def test_numbers_of_a_grid_of_arrays_are_taken(module, blobs):
+# ---------------------------------------------------------------------------- optimisers and networks by name
+def test_numbers_of_a_grid_of_arrays_are_taken(blobs):
     X, y, *_ = blobs
     grid = {"batch_size": np.array([8]), "max_epochs": np.array([2]), "lr": np.array([0.1])}
-    grid |= {} if module == "linear" else {"module__hidden": np.array([8])}
-    search = GridSearchCV(CrossEntropyClassifier(module, random_state=0), grid, cv=2, error_score="raise").fit(X, y)
+    grid |= {"module__hidden": np.array([8])}
+    search = GridSearchCV(CrossEntropyClassifier(random_state=0), grid, cv=2, error_score="raise").fit(X, y)
     one = {name: values.tolist()[0] for name, values in grid.items()}
-    plain = CrossEntropyClassifier(module, **one, random_state=0).fit(X, y)
+    plain = CrossEntropyClassifier(**one, random_state=0).fit(X, y)
     np.testing.assert_array_equal(search.predict_proba(X), plain.predict_proba(X))
 
 
-# ---------------------------------------------------------------------------- optimisers and networks by name
-@pytest.mark.parametrize("cls", [CrossEntropyClassifier, TRevisionClassifier, EMTransitionClassifier])
-def test_an_optimizer_by_name_is_the_class(cls, blobs):
-    by_name, by_class = (fit(cls, blobs, optimizer=given, lr=0.01) for given in ("AdamW", torch.optim.AdamW))
-    assert type(by_name.net_.optimizer_) is (torch.optim.Adam if cls is TRevisionClassifier else torch.optim.AdamW)
-    assert_same(by_name, by_class, blobs[0])
-    assert clone(by_name).optimizer == "AdamW"
-
-
-@pytest.mark.parametrize("cls", [CrossEntropyClassifier, TRevisionClassifier, EMTransitionClassifier])
-def test_networks_by_name(cls, blobs, plain):
-    assert_same(fit(cls, blobs, module="mlp"), plain(cls), blobs[0])
-    linear = fit(cls, blobs, module="linear")
-    assert [isinstance(layer, nn.Linear) for layer in linear.module_] == [False, True]
-    assert_same(linear, fit(cls, blobs, module="mlp", module__hidden=()), blobs[0])
-
-
-@pytest.mark.parametrize("module", ["linear", "mlp"])
-def test_names_are_saved(module, blobs, tmp_path):
-    clf = fit(EMTransitionClassifier, blobs, module=module, optimizer="adam", lr=0.01)
+@pytest.mark.parametrize("cls", [GLCClassifier, TRevisionClassifier])
+def test_optimisers_and_networks_by_name_are_the_classes_and_are_saved(cls, blobs, tmp_path):
+    clf = fit(cls, blobs, module="linear", optimizer="AdamW", lr=0.01)
+    assert type(clf.net_.optimizer_) is (torch.optim.Adam if cls is TRevisionClassifier else torch.optim.AdamW)
+    assert [isinstance(layer, nn.Linear) for layer in clf.module_] == [False, True]
+    given = {"module": "mlp", "module__hidden": (), "optimizer": torch.optim.AdamW}
+    assert_same(clf, fit(cls, blobs, lr=0.01, **given), blobs[0])
     clf.save(tmp_path / "clf")
     again = load(tmp_path / "clf")
-    assert (again.module, again.optimizer) == (module, "adam")
+    assert (again.module, again.optimizer) == ("linear", "AdamW")
     np.testing.assert_array_equal(again.predict_proba(blobs[0]), clf.predict_proba(blobs[0]))
-    X, y, X_clean, y_clean, *_ = blobs
-    assert_same(clone(again).fit(X, y, meta=(X_clean, y_clean)), clf, X)
+    assert_same(clone(again).fit(*blobs[:2], meta=blobs[2:4]), clf, blobs[0])
 
 
 # ---------------------------------------------------------------------------- data frames with names
@@ -236,19 +173,13 @@ OTHER = T.loc[["c", "a", "b"], ["b", "a", "c"]]
 
 def test_a_start_of_T_is_read_by_the_names_of_the_classes(blobs):
     X, y, *_ = blobs
+    without = pd.DataFrame(T.to_numpy())  # other names say nothing of the order
     starts = [
         small(ForwardClassifier, max_epochs=1, transition_init=start).fit(X, np.array(NAMES)[y]).transition_init_
-        for start in (T.to_numpy(), T, OTHER)
+        for start in (T.to_numpy(), T, OTHER, without)
     ]
-    np.testing.assert_array_equal(starts[1], starts[0])
-    np.testing.assert_array_equal(starts[2], starts[0])
-
-
-def test_other_names_say_nothing_of_the_order(blobs):
-    X, y, *_ = blobs
-    rows_of = pd.DataFrame(np.eye(3) * 0.5 + 0.5 / 3)
-    clf = small(ForwardClassifier, max_epochs=1, transition_init=rows_of).fit(X, np.array(NAMES)[y])
-    np.testing.assert_allclose(clf.transition_init_, rows_of)
+    for start in starts[1:]:
+        np.testing.assert_array_equal(start, starts[0])
 
 
 def test_frames_with_the_same_names_are_compared_by_them():
