@@ -76,23 +76,24 @@ def compare(
 
     if classifiers is None:
         classifiers = {name: cls.as_published() for name, cls in METHODS.items() if cls._PUBLISHED is not None}
-    found = joblib.Parallel(n_jobs)(_tasks(data, classifiers, seeds))
-    errors = [f"{row['method']}, seed {row['seed']}: {row['error']}" for row in found if "error" in row]
-    if errors and not any("accuracy" in row for row in found):
+    rows = joblib.Parallel(n_jobs)(_tasks(data, classifiers, seeds))
+    errors = [f"{row['method']}, seed {row['seed']}: {row['error']}" for row in rows if "error" in row]
+    if errors and not any("accuracy" in row for row in rows):
         raise ValueError(f"all fits failed, the first with: {errors[0]}")
     for text in errors:
         warnings.warn(text, FitFailedWarning, stacklevel=2)
-    return pd.DataFrame(found, columns=["method", "seed", "accuracy", "transition_error", "steps", "seconds"])
+    return pd.DataFrame(rows, columns=["method", "seed", "accuracy", "transition_error", "steps", "seconds"])
 
 
 def _tasks(data: Any, classifiers: Mapping[str, NoisyLabelClassifier], seeds: Iterable[int]) -> Iterator[Any]:
     """References and fits of each seed; `data` is called once per seed."""
     for seed in seeds:
-        found = _checked_data(data(seed) if callable(data) else data)
-        for row in _references(found):
+        samples = data(seed) if callable(data) else data
+        _check(samples)
+        for row in _references(samples):
             yield joblib.delayed(dict)(row, seed=seed)
         for name, clf in classifiers.items():
-            yield joblib.delayed(_fit)(name, clone(clf).set_params(random_state=seed), found, seed)
+            yield joblib.delayed(_fit)(name, clone(clf).set_params(random_state=seed), samples, seed)
 
 
 def _fit(name: str, clf: NoisyLabelClassifier, data: ComparisonData, seed: int) -> dict[str, Any]:
@@ -125,7 +126,7 @@ def _references(data: ComparisonData) -> Iterator[dict[str, Any]]:
             yield {"method": "sampling limit", "transition_error": sampling_limit(T, counts)}
 
 
-def _checked_data(data: Any) -> ComparisonData:
+def _check(data: Any) -> None:
     if not isinstance(data, ComparisonData):
         raise TypeError(f"data is a {type(data).__name__}. Pass ComparisonData, or a function from a seed to it.")
     if data.X_test is None or data.y_test is None:
@@ -133,7 +134,6 @@ def _checked_data(data: Any) -> ComparisonData:
     check_consistent_length(data.X_test, data.y_test)
     if unknown := _labels(data.y_test) - _labels(data.y) - _labels(data.y_clean):
         raise ValueError(f"y_test has classes without training labels: {sorted(unknown, key=str)}. Drop them.")
-    return data
 
 
 def _labels(labels: Any) -> set[Any]:

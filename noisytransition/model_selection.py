@@ -99,14 +99,14 @@ class VerifiedKFold(BaseCrossValidator):
             )
         labels = read_labels(columns, _num_samples(columns.verified))
         verified = np.flatnonzero(labels.is_clean)
-        of = np.arange(len(labels.true)) if labels.groups is None else labels.groups
         kind = StratifiedKFold if labels.groups is None else StratifiedGroupKFold
         folds = kind(self.n_splits, shuffle=self.shuffle, random_state=self.random_state)
-        of_verified = None if labels.groups is None else of[verified]
-        if of_verified is not None and (n := len(np.unique(of_verified))) < self.n_splits:
+        verified_groups = None if labels.groups is None else labels.groups[verified]
+        if verified_groups is not None and (n := len(np.unique(verified_groups))) < self.n_splits:
             raise ValueError(f"n_splits={self.n_splits}, but samples of {n} groups are verified. Pass fewer splits.")
-        for train, test in folds.split(verified, labels.clean, of_verified):
-            others = np.flatnonzero(~labels.is_clean & ~np.isin(of, of[verified[test]]))
+        codes = np.arange(len(labels.true)) if labels.groups is None else labels.groups
+        for train, test in folds.split(verified, labels.clean, verified_groups):
+            others = np.flatnonzero(~labels.is_clean & ~np.isin(codes, codes[verified[test]]))
             # `learning_curve` takes the first indices, so mix verified and other samples in proportion
             place = np.concatenate([(np.arange(n) + 0.5) / n for n in (len(train), len(others))])
             yield np.concatenate([verified[train], others])[place.argsort(kind="stable")], verified[test]
@@ -120,8 +120,8 @@ class _VerifiedScorer:
 
     def __call__(self, estimator: Any, X: Any, y: Any = None, *, y_verified: Any = None) -> float:
         X, labels, weights = rows_to_score(inner_classifier(estimator), X, y, y_verified)
-        given = {} if weights is None else {"sample_weight": weights}
-        return float(check_scoring(estimator, self.scoring)(estimator, X, labels, **given))
+        keywords = {} if weights is None else {"sample_weight": weights}
+        return float(check_scoring(estimator, self.scoring)(estimator, X, labels, **keywords))
 
     def get_metadata_routing(self) -> MetadataRequest:
         """Request the verified labels."""

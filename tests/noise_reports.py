@@ -10,7 +10,7 @@ from noisytransition.likelihood._channels import OneT
 from noisytransition.noise_model._samples import LabelledSamples
 from noisytransition.report import NoiseReport
 from noisytransition.report._facts import Clean, make_facts
-from noisytransition.report._make import _shown
+from noisytransition.report._report import _shown
 
 
 class SomeClassifier:
@@ -37,6 +37,7 @@ class SomeClassifier:
         return getattr(self, "bars", None)
 
     plan_verification = LabelNoiseModel.plan_verification
+    _flips = LabelNoiseModel._flips
 
 
 def judged(T, n=200, seed=0):

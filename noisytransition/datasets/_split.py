@@ -115,7 +115,11 @@ def make_noisy_data(
     rng = as_generator(random_state)
     y_noisy, T = _noisy_labels(y, noise, classes, n_classes, rng)
     clean = _draw_clean(y, n_meta, n_classes, balanced, rng)
-    noisy = _draw_noisy(clean, len(y), n_noisy, rng)
+    noisy = np.setdiff1d(np.arange(len(y)), clean)
+    if not len(noisy):
+        raise ValueError(f"n_meta={len(clean)} leaves no noisy sample. Pass a smaller n_meta.")
+    if n_noisy is not None:
+        noisy = _draw(noisy, n_noisy, rng)
     return ComparisonData(
         _take(X, noisy),
         y_noisy[noisy],
@@ -155,20 +159,10 @@ def _draw_clean(y: NDArray, n: int, n_classes: int, balanced: bool, rng: Any) ->
     return np.sort(np.concatenate([_draw(np.flatnonzero(y == c), size, rng) for c, size in enumerate(sizes)]))
 
 
-def _draw_noisy(clean: NDArray[np.integer], n_rows: int, n: int | None, rng: Any) -> NDArray[np.integer]:
-    """Draw sorted indices of n noisy samples among those that are not clean; None: all of these."""
-    others = np.setdiff1d(np.arange(n_rows), clean)
-    if not len(others):
-        raise ValueError(f"n_meta={len(clean)} leaves no noisy sample. Pass a smaller n_meta.")
-    return others if n is None else _draw(others, n, rng)
-
-
 def _draw(rows: NDArray[np.integer], n: int, rng: Any) -> NDArray[np.integer]:
     """Draw n of these indices, sorted."""
     if check_count(n, 1, "n_meta and n_noisy") > len(rows):
-        raise ValueError(
-            f"cannot draw {n} of {len(rows)} samples (of a class). Pass smaller n_meta, n_noisy or balanced=False."
-        )
+        raise ValueError(f"cannot draw {n} of {len(rows)} samples (of a class). Pass a smaller n_meta or n_noisy.")
     return np.sort(rng.choice(rows, n, replace=False))
 
 

@@ -35,12 +35,12 @@ def as_floats(array: ArrayLike, name: str) -> NDArray[np.float64]:
 
 def as_numbers(array: ArrayLike, name: str) -> NDArray:
     """Convert to an array of numbers, without a copy if it already is one."""
-    given = as_array(array, name)
-    texts = given.dtype.kind == "O" and any(isinstance(value, str | bytes) for value in given.flat)
-    if texts or given.dtype.kind not in "biufO":
-        raise ValueError(f"{name} is not an array of numbers, but has dtype {given.dtype}; pass floats.")
+    numbers = as_array(array, name)
+    has_text = numbers.dtype.kind == "O" and any(isinstance(value, str | bytes) for value in numbers.flat)
+    if has_text or numbers.dtype.kind not in "biufO":
+        raise ValueError(f"{name} is not an array of numbers, but has dtype {numbers.dtype}; pass floats.")
     try:
-        return given.astype(np.float64) if given.dtype.kind == "O" else given
+        return numbers.astype(np.float64) if numbers.dtype.kind == "O" else numbers
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} is not an array of numbers ({error}); pass equally long rows of floats.") from None
 
@@ -53,9 +53,7 @@ def check_label_indices(
     if y.ndim != 1:
         raise ValueError(f"{name} has shape {y.shape}; pass a 1-d array of class indices.")
     if y.size and not np.issubdtype(y.dtype, np.integer):
-        raise ValueError(
-            f"{name} has dtype {y.dtype}; pass integer class indices, for example np.searchsorted(classes, {name})."
-        )
+        raise ValueError(f"{name} has dtype {y.dtype}; pass integer class indices.")
     if n_rows is not None and len(y) != n_rows:
         raise ValueError(f"{name} has {len(y)} labels for {n_rows} samples; pass one label per sample.")
     highest = np.inf if n_classes is None else n_classes - 1

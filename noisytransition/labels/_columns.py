@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 import warnings
-from collections import Counter
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,16 +28,16 @@ _FEW_LABELS = 20
 
 # ---------------------------------------------------------------------------- one column
 class Column(NamedTuple):
-    """Labels of n samples, some of which are missing: a mask of shape (n,), and the n_known labels."""
+    """Labels of n samples, some of which are missing: a mask of shape (n,), and the labels that are present."""
 
-    known: NDArray[np.bool_]
+    has_label: NDArray[np.bool_]
     labels: NDArray
 
     def codes(self, classes: NDArray, name: str) -> NDArray[np.intp]:
         """Positions in `classes`, of shape (n,); -1 if missing."""
-        codes = np.full(len(self.known), -1)
+        codes = np.full(len(self.has_label), -1)
         if len(self.labels):
-            codes[self.known] = encode(self.labels, classes, name)
+            codes[self.has_label] = encode(self.labels, classes, name)
         return codes
 
 
@@ -50,30 +48,30 @@ def read_column(y: Any, n: int, name: str, *, minus_one_is_missing: bool = False
     column = _one_dimensional(y, n, name)
     is_list = isinstance(column, list | tuple)  # numpy would convert mixed values
     if is_list or column.dtype.kind == "O":
-        known = np.array([not _is_missing(label) for label in column], dtype=bool)
+        has_label = np.array([not _is_missing(label) for label in column], dtype=bool)
     elif column.dtype.kind == "U":
-        known = np.strings.str_len(np.strings.strip(column)) > 0
+        has_label = np.strings.str_len(np.strings.strip(column)) > 0
     else:
-        known = column == column  # NaN does not equal itself
-    labels = _listed([column[i] for i in np.flatnonzero(known)]) if is_list else column[known]
+        has_label = column == column  # NaN does not equal itself
+    labels = _listed([column[i] for i in np.flatnonzero(has_label)]) if is_list else column[has_label]
     labels = of_one_type(labels)
     if minus_one_is_missing and labels.dtype.kind in "iuf":
         is_label = labels != -1
-        known[known] = is_label
+        has_label[has_label] = is_label
         labels = labels[is_label]
     if labels.dtype.kind == "f":
         if np.abs(labels).max(initial=0) >= _LARGEST_FLOAT:
             raise ValueError(f"{name} contains infinity, or floats that cannot represent all integers. Use int or str.")
-        if not known.all() and (labels == np.round(labels)).all():
+        if not has_label.all() and (labels == np.round(labels)).all():
             labels = labels.astype(np.intp)  # a column of integers with gaps
-    return Column(known, labels)
+    return Column(has_label, labels)
 
 
 def complete_column(y: Any, n: int, name: str) -> Column:
     """Read the labels of n samples; raise if some are missing."""
     column = read_column(y, n, name)
-    if not column.known.all():
-        raise ValueError(f"{name} has missing labels for {(~column.known).sum()} of {n} samples. Drop these samples.")
+    if n_missing := int((~column.has_label).sum()):
+        raise ValueError(f"{name} has missing labels for {n_missing} of {n} samples. Drop these samples.")
     return column
 
 
@@ -87,29 +85,24 @@ def _one_dimensional(y: Any, n: int, name: str) -> Any:
     """Validate the shape of n labels, and return a list or a 1-d array."""
     if hasattr(y, "toarray"):
         raise ValueError(f"{name} is sparse. Pass a 1-d array: {name}.toarray().ravel().")
-    if isinstance(y, Mapping):
+    labels = as_array(y, name)
+    if labels.ndim > 1 and labels.shape[1:] != (1,):
         raise ValueError(
-            f"{name} is a {type(y).__name__}. Pass one label per sample: pd.Series({name}).reindex(X.index)."
-        )
-    given = as_array(y, name)
-    if given.ndim > 1 and given.shape[1:] != (1,):
-        raise ValueError(
-            f"{name} should be a 1d array of labels, got an array of shape {given.shape}. Convert one-hot labels or "
+            f"{name} should be a 1d array of labels, got an array of shape {labels.shape}. Convert one-hot labels or "
             f"probabilities by {name}.argmax(axis=1). Pass several columns as a data frame, with a column {VERIFIED!r} "
             "or one for each source; if cross_val_predict has converted it to this array, use `oof_proba_` of "
             "EMTransitionClassifier instead."
         )
-    if given.ndim != 1:
+    if labels.ndim != 1:
         from sklearn.utils import column_or_1d
 
-        given = column_or_1d(given, warn=True)
-        y = given
-    if len(given) != n:
+        labels = y = column_or_1d(labels, warn=True)
+    if len(labels) != n:
         raise ValueError(
-            f"{name} has {len(given)} labels for {n} samples (inconsistent numbers of samples). Pass one each; "
+            f"{name} has {len(labels)} labels for {n} samples (inconsistent numbers of samples). Pass one each; "
             "cross-validation only splits arguments as long as X."
         )
-    return y if isinstance(y, list | tuple) else given
+    return y if isinstance(y, list | tuple) else labels
 
 
 def _is_missing(label: object) -> bool:
@@ -129,20 +122,19 @@ def encoded(columns: dict[str, Column], classes: NDArray | None = None) -> tuple
     """Encode columns by their names as positions in `classes`, by default the sorted labels of all; return both."""
     columns = _of_one_kind(columns)
     if classes is None:
-        found = [column.labels for column in columns.values() if len(column.labels)] or [np.zeros(0, dtype=np.intp)]
-        classes = sorted_classes(np.concatenate(found), None, " or ".join(columns))
+        labels = [column.labels for column in columns.values() if len(column.labels)] or [np.zeros(0, dtype=np.intp)]
+        classes = sorted_classes(np.concatenate(labels), None, " or ".join(columns))
     return classes, {name: column.codes(classes, name) for name, column in columns.items()}
 
 
 def _of_one_kind(columns: dict[str, Column]) -> dict[str, Column]:
     """Convert all labels to the type of the first column with labels. Raise for labels of other or several kinds."""
-    first = ""
-    found = dict(columns)
+    first = next((name for name, column in columns.items() if len(column.labels)), "")
+    converted = dict(columns)
     for name, y in ((name, column.labels) for name, column in columns.items() if len(column.labels)):
         if y.dtype.kind in "OSV" and (strange := [label for label in y if not isinstance(label, str)]):
-            of_type = type(strange[0]).__name__
-            raise ValueError(f"{name} has labels of type {of_type}, or of several kinds. Use one, such as str.")
-        first = first or name
+            kind = type(strange[0]).__name__
+            raise ValueError(f"{name} has labels of type {kind}, or of several kinds. Use one, such as str.")
         model = columns[first].labels
         if kind_of(y) != kind_of(model):
             raise ValueError(
@@ -156,8 +148,8 @@ def _of_one_kind(columns: dict[str, Column]) -> dict[str, Column]:
             # pandas stores integers as floats in columns with missing values
             exact = y.astype(model.dtype)
             y = exact if np.array_equal(y, exact) else y
-        found[name] = columns[name]._replace(labels=y)
-    return found
+        converted[name] = columns[name]._replace(labels=y)
+    return converted
 
 
 # ---------------------------------------------------------------------------- several sources
@@ -178,8 +170,8 @@ class SourceLabels(NamedTuple):
         votes = np.bincount(cells, minlength=n * n_labels).reshape(n, n_labels)
         if not votes.size:
             return np.full(n, -1)
-        of_all = votes.sum(axis=0)
-        return np.where(votes.any(axis=1), (votes + of_all / (of_all.sum() + 1)).argmax(axis=1), -1)
+        totals = votes.sum(axis=0)
+        return np.where(votes.any(axis=1), (votes + totals / (totals.sum() + 1)).argmax(axis=1), -1)
 
     def of_classes(self, labels: NDArray) -> SourceLabels:
         """Encode as positions in `labels`, which must contain all labels."""
@@ -188,15 +180,15 @@ class SourceLabels(NamedTuple):
 
     def check(self, others: list[Any], name: str) -> None:
         """Raise for an index or a feature: most of its labels occur in no other column and no verified sample."""
-        used = [np.unique(of_source[of_source >= 0]) for of_source in self.codes.T]
+        used = [np.unique(codes[codes >= 0]) for codes in self.codes.T]
         n_columns = np.bincount(np.concatenate(used), minlength=len(self.labels))
         shared = set(self.labels[n_columns > 1].tolist()) | set(others)
         n_labels = (self.codes >= 0).sum(axis=0)
         for source, codes, n in zip(self.names.tolist(), used, n_labels, strict=True):
-            own = [label for label in self.labels[codes].tolist() if label not in shared]
-            if len(used) > 1 and len(codes) > 1 and (len(own) == len(codes) or len(own) > max(n / 2, _FEW_LABELS)):
+            alone = [label for label in self.labels[codes].tolist() if label not in shared]
+            if len(used) > 1 and len(codes) > 1 and (len(alone) == len(codes) or len(alone) > max(n / 2, _FEW_LABELS)):
                 raise ValueError(
-                    f"column {source!r} of {name} has labels such as {own[0]!r} that no other column and no "
+                    f"column {source!r} of {name} has labels such as {alone[0]!r} that no other column and no "
                     "verified sample has. Drop columns that are no labels."
                 )
 
@@ -231,41 +223,40 @@ def split_columns(
     most frequent one. In long form, `sources` has the source of each sample; a single source is the same as none.
     """
     names = list(getattr(y, "column_names", getattr(y, "columns", ())))  # "columns" of Arrow are the data
-    if twice := [column for column, n in Counter(names).items() if n > 1]:
+    if twice := [column for column in names if names.count(column) > 1]:
         raise ValueError(f"{name} has several columns named {twice[0]!r}. Pass distinct names.")
-    beside = {VERIFIED: y_verified, PROBABILITY: probability, GROUP: groups}
-    of_sources = [column for column in names if column not in beside]
-    if names and not of_sources:
+    arguments = {VERIFIED: y_verified, PROBABILITY: probability, GROUP: groups}
+    source_names = [column for column in names if column not in arguments]
+    if names and not source_names:
         raise ValueError(f"{name} has only the columns {names}. Pass the noisy labels in other columns.")
-    for column in beside.keys() & names:
-        if beside[column] is not None:
+    for column in arguments.keys() & names:
+        if arguments[column] is not None:
             raise ValueError(f"{column!r} was given twice, as an argument and as a column of {name}. Pass one.")
-        beside[column] = y[column]
-    if len(of_sources) < 2:
-        given = y[of_sources[0]] if of_sources else y
-        by_source = None if sources is None else _long_form(given, sources, name)
-        return GivenLabels(given, beside[VERIFIED], by_source, beside[PROBABILITY], beside[GROUP], name)
-    if sources is not None:
-        raise ValueError(f"{name} has one column for each of {len(of_sources)} sources. Omit sources=.")
-    if like := [column for column in of_sources if str(column).lower() in _LIKE_VERIFIED]:
+        arguments[column] = y[column]
+    by_source: SourceLabels | None = None
+    if len(source_names) > 1:
+        if sources is not None:
+            raise ValueError(f"{name} has one column for each of {len(source_names)} sources. Omit sources=.")
+        labels, by_source = _wide_form(y, source_names, name)
+    else:
+        labels = y[source_names[0]] if source_names else y
+        if sources is not None:
+            by_source = _long_form(labels, sources, name)
+    return GivenLabels(labels, arguments[VERIFIED], by_source, arguments[PROBABILITY], arguments[GROUP], name)
+
+
+def _wide_form(y: Any, names: list[Any], name: str) -> tuple[Any, SourceLabels]:
+    """Most frequent label of each sample, and all labels of a data frame with one column per source."""
+    if like := [column for column in names if str(column).lower() in _LIKE_VERIFIED]:
         raise ValueError(
             f"{name} has a column {like[0]!r}, which would be a source of noisy labels. Rename true labels to "
             f"{VERIFIED!r}, probabilities of their draw to {PROBABILITY!r}, and a source to another name."
         )
-    table = _wide_form(y, of_sources, name)
-    codes = table.combined()
-    labels = np.array([*table.labels.tolist(), None], dtype=object) if (codes < 0).any() else table.labels
-    given = like_series(labels[codes], y[of_sources[0]], None)
-    return GivenLabels(given, beside[VERIFIED], table, beside[PROBABILITY], beside[GROUP], name)
-
-
-def _wide_form(y: Any, names: list[Any], name: str) -> SourceLabels:
-    """Labels of a data frame with one column per source."""
     n = len(as_array(y[names[0]], name))
     titles = {column: f"column {column!r} of {name}" for column in names}
     columns = {title: read_column(y[column], n, title) for column, title in titles.items()}
-    labels, of_columns = encoded(columns)
-    codes = np.column_stack([*of_columns.values()])
+    labels, codes_by_title = encoded(columns)
+    codes = np.column_stack([*codes_by_title.values()])
     # -1 is missing, as in Snorkel; -1 and 1 without other labels are two classes
     if labels.dtype.kind in "if" and len(labels) and labels[0] == -1 and labels.tolist() not in ([-1], [-1, 1]):
         if labels.tolist() == [-1, 0, 1]:
@@ -273,26 +264,28 @@ def _wide_form(y: Any, names: list[Any], name: str) -> SourceLabels:
             warnings.warn(f"{name} has the labels -1, 0 and 1; -1 is treated as missing. {advice}.", stacklevel=5)
         labels = labels[1:]
         codes = np.maximum(codes - 1, -1)
-    return SourceLabels(names_of_times(_listed(names)), labels, codes.astype(np.int32))
+    table = SourceLabels(names_of_times(_listed(names)), labels, codes.astype(np.int32))
+    most_frequent = table.combined()
+    if (most_frequent < 0).any():
+        labels = np.array([*labels.tolist(), None], dtype=object)
+    return like_series(labels[most_frequent], y[names[0]], None), table
 
 
 def _long_form(y: Any, sources: Any, name: str) -> SourceLabels | None:
     """Labels of samples that each have the label of one source; None if all have the same source."""
     n = len(as_array(y, name))
-    labels = read_column(y, n, name)
-    named = read_column(sources, n, "sources")
-    if without := int((labels.known & ~named.known).sum()):
-        raise ValueError(f"sources is missing for {without} samples with a label. Pass a name, such as 'unknown'.")
+    column = read_column(y, n, name)
+    source = read_column(sources, n, "sources")
+    if n_missing := int((column.has_label & ~source.has_label).sum()):
+        raise ValueError(f"sources is missing for {n_missing} samples with a label. Pass a name, such as 'unknown'.")
     periods = periods_in_order(sources)
-    names = sorted_classes(named.labels, None, "sources") if periods is None else periods
+    names = sorted_classes(source.labels, None, "sources") if periods is None else periods
     if len(names) > max(n / 2, _FEW_LABELS):
-        raise ValueError(
-            f"sources has {len(names)} different names for {n} samples. Pass sources that label several samples; of "
-            "dates, periods such as dates.dt.to_period('M')."
-        )
-    of_all, codes = encoded({name: labels})
-    of_source = named.codes(names, "sources")
-    by_source = np.where(of_source[:, None] == np.arange(len(names)), codes[name][:, None], -1).astype(np.int32)
+        advice = "Pass sources of several samples, such as periods of dates: dates.dt.to_period('M')"
+        raise ValueError(f"sources has {len(names)} different names for {n} samples. {advice}.")
+    labels, codes = encoded({name: column})
+    is_source = source.codes(names, "sources")[:, None] == np.arange(len(names))
     if len(names) < 2:
         return None
-    return SourceLabels(names_of_times(names), of_all, by_source, periods is not None)
+    table = np.where(is_source, codes[name][:, None], -1).astype(np.int32)
+    return SourceLabels(names_of_times(names), labels, table, periods is not None)

@@ -17,31 +17,27 @@ def is_balanced(n_clean: NDArray) -> bool:
 
 
 def is_chosen_by_suspicion(
-    of_verified: NDArray,
-    given: NDArray,
-    of_others: NDArray,
-    given_of_others: NDArray,
-    groups: NDArray | None = None,
+    proba: NDArray, noisy: NDArray, proba_of_others: NDArray, noisy_of_others: NDArray, groups: NDArray | None = None
 ) -> bool:
     """Whether given labels of verified samples are less probable than the same labels of other samples.
 
     A rank-sum test within each given label (Wilcoxon, 1945) on out-of-sample probabilities. `groups` are those of
     dependent verified samples.
     """
-    score = np.zeros(len(given))
+    score = np.zeros(len(noisy))
     variance = 0.0
-    for j in np.intersect1d(given, given_of_others):
-        mine = of_verified[given == j, j]
-        others = np.sort(of_others[given_of_others == j, j])
+    for j in np.intersect1d(noisy, noisy_of_others):
+        verified = proba[noisy == j, j]
+        others = np.sort(proba_of_others[noisy_of_others == j, j])
         n = len(others)
-        lower = (np.searchsorted(others, mine, side) for side in ("left", "right"))
-        score[given == j] = sum(lower) / (2 * n) - 0.5
-        variance += len(mine) * (len(mine) + n + 1) / (12 * n)
+        lower = (np.searchsorted(others, verified, side) for side in ("left", "right"))
+        score[noisy == j] = sum(lower) / (2 * n) - 0.5
+        variance += len(verified) * (len(verified) + n + 1) / (12 * n)
     variance *= design_effect(score[:, None], groups)
-    return bool(score.sum() < -max(_ERRORS * variance**0.5, _LOWER * len(given)))
+    return bool(score.sum() < -max(_ERRORS * variance**0.5, _LOWER * len(noisy)))
 
 
-def weights_of_labels(of_verified: NDArray, of_all: NDArray) -> NDArray[np.float64]:
+def weights_of_labels(n_verified: NDArray, n_all: NDArray) -> NDArray[np.float64]:
     r"""Weight of each given label with which verified samples have the given labels of all (post-stratification).
 
     With n_j of n verified samples and a share s_j of all samples, a verified sample has label j with a probability that
@@ -50,25 +46,25 @@ def weights_of_labels(of_verified: NDArray, of_all: NDArray) -> NDArray[np.float
     K is estimated by moments: the chi-squared statistic has the mean ``(c - 1) (n + K) / (1 + K)``. See Holt, Smith,
     1979, and Gelman, Little, "Poststratification into Many Categories Using Hierarchical Logistic Regression", 1997.
     """
-    n = of_verified.sum()
-    shares = of_all / max(of_all.sum(), 1)
+    n = n_verified.sum()
+    shares = n_all / max(n_all.sum(), 1)
     possible = shares > 0
     expected = n * shares[possible]
-    chi2 = ((of_verified[possible] - expected) ** 2 / np.maximum(expected, np.finfo(float).tiny)).sum()
+    chi2 = ((n_verified[possible] - expected) ** 2 / np.maximum(expected, np.finfo(float).tiny)).sum()
     ratio = chi2 / max(possible.sum() - 1, 1)
     if ratio <= 1:
-        return np.ones(len(of_all))
+        return np.ones(len(n_all))
     K = max(n - ratio, 0) / (ratio - 1)
-    drawn = of_verified + K * shares
-    return np.divide((n + K) * shares, drawn, out=np.ones(len(of_all)), where=drawn > 0)
+    drawn = n_verified + K * shares
+    return np.divide((n + K) * shares, drawn, out=np.ones(len(n_all)), where=drawn > 0)
 
 
-def weights_by_given_label(given: NDArray, of_label: NDArray) -> NDArray[np.float64]:
+def weights_by_given_label(noisy: NDArray, label_weights: NDArray) -> NDArray[np.float64]:
     """Weights of samples, with mean 1, from those of their given labels; 1 if the given label is missing (-1)."""
-    known = given >= 0
-    each = of_label[given[known]]
-    weights = np.ones(len(given))
-    weights[known] = each / each.mean() if each.any() else 1.0
+    has_label = noisy >= 0
+    weights = np.ones(len(noisy))
+    each = label_weights[noisy[has_label]]
+    weights[has_label] = each / each.mean() if each.any() else 1.0
     return weights
 
 
@@ -78,25 +74,22 @@ def inverse_probability_weights(drawn: NDArray) -> NDArray[np.float64]:
 
 
 def relative_probabilities(
-    given: ArrayLike | None, is_verified: NDArray[np.bool_], n_others: int = 0
+    probability: ArrayLike | None, is_verified: NDArray[np.bool_], n_others: int = 0
 ) -> NDArray | None:
     """Probabilities with which clean samples were drawn, relative to random sampling; None if all were random.
 
-    `given` is missing for samples drawn at random, and ignored for unverified ones. `n_others` further clean samples
-    come last.
+    `probability` is missing for samples drawn at random, and ignored for unverified ones. `n_others` further clean
+    samples come last.
     """
-    if given is None:
+    if probability is None:
         return None
-    drawn = as_floats(given, "verified_probability")
+    drawn = as_floats(probability, "verified_probability")
     if drawn.shape != is_verified.shape:
         raise ValueError(
-            f"verified_probability has shape {drawn.shape} for {len(is_verified)} samples; pass one per sample, "
-            "missing if it was drawn at random or not verified."
+            f"verified_probability has shape {drawn.shape}; pass one for each of {len(is_verified)} samples."
         )
     drawn = np.append(np.where(np.isnan(drawn), 1.0, drawn)[is_verified], np.ones(n_others))
     if not ((drawn > 0) & np.isfinite(drawn)).all():
-        raise ValueError(
-            f"verified_probability is between {drawn.min():g} and {drawn.max():g} for verified samples; pass finite "
-            "numbers above 0, since these samples were drawn."
-        )
+        bounds = f"{drawn.min():g} to {drawn.max():g}"
+        raise ValueError(f"verified_probability is {bounds} for verified samples; pass finite numbers above 0.")
     return None if (drawn == 1).all() else drawn

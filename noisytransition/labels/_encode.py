@@ -37,8 +37,8 @@ def indices_of_both(
     if classes is None and is_text(y_true):
         both = np.concatenate([y_true.ravel(), y_noisy.ravel()])
         classes = sorted_classes(both, n_classes, "y_true and y_noisy together")
-    y, found = class_indices(y_true, n_classes, None, "y_true", classes)
-    return y, class_indices(y_noisy, n_classes, len(y), "y_noisy", classes)[0], found
+    y, names = class_indices(y_true, n_classes, None, "y_true", classes)
+    return y, class_indices(y_noisy, n_classes, len(y), "y_noisy", classes)[0], names
 
 
 def encode(y: NDArray, classes: NDArray, name: str = "y") -> NDArray[np.intp]:
@@ -62,15 +62,15 @@ def encode(y: NDArray, classes: NDArray, name: str = "y") -> NDArray[np.intp]:
 def sorted_classes(y: NDArray, n_classes: int | None, name: str = "y") -> NDArray:
     """Sorted distinct labels; raise if their number differs from `n_classes`."""
     try:
-        found = np.unique(y)
+        classes = np.unique(y)
     except TypeError as error:  # labels that cannot be compared
         raise ValueError(f"{name} has labels of several kinds or missing labels ({error}). Use one kind.") from None
-    if n_classes is not None and len(found) != n_classes:
+    if n_classes is not None and len(classes) != n_classes:
         raise ValueError(
-            f"{len(found)} different labels {shortened(found)} in {name}, but T or proba has {n_classes} "
+            f"{len(classes)} different labels {shortened(classes)} in {name}, but T or proba has {n_classes} "
             "classes. Pass classes=, the labels in the order of the rows of T and of the columns of proba."
         )
-    return found
+    return classes
 
 
 def check_spelling(classes: NDArray, columns: Iterable[NDArray[np.intp]]) -> None:
@@ -88,8 +88,7 @@ def check_spelling(classes: NDArray, columns: Iterable[NDArray[np.intp]]) -> Non
         is_class = spelt[other] != name and any({k, other} <= set(codes.tolist()) for codes in columns)
         if other != k and not is_class:
             raise ValueError(
-                f"labels {labels[other]!a} and {labels[k]!a} are equal but for case, spaces or "
-                "Unicode form. Use one spelling."
+                f"labels {labels[other]!a} and {labels[k]!a} are equal but for case, spaces or Unicode form."
             )
 
 

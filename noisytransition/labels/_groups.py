@@ -16,10 +16,9 @@ def read_groups(groups: Any, n: int, n_separate: int = 0) -> NDArray[np.intp] | 
     if groups is None:
         return None
     column = read_column(groups, n, "groups")
-    if not column.known.all():
+    if n_missing := int((~column.has_label).sum()):
         raise ValueError(
-            f"groups is missing for {(~column.known).sum()} of {n} samples. Pass a group of its own for a sample that "
-            "is independent of all others."
+            f"groups is missing for {n_missing} of {n} samples. Pass a group for each, also for one alone."
         )
     names, codes = encoded({"groups": column})
     if len(names) == n:

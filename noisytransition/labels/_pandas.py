@@ -44,8 +44,8 @@ def periods_in_order(column: Any) -> NDArray | None:
     """Distinct values in the order of time of dates, pandas' periods, or an ordered categorical; None for others."""
     dtype: Any = getattr(column, "dtype", None)
     if getattr(dtype, "ordered", False):
-        found = set(column)
-        return np.array([name for name in dtype.categories.tolist() if name in found])
+        used = set(column)
+        return np.array([name for name in dtype.categories.tolist() if name in used])
     is_time = getattr(dtype, "kind", "") == "M" or hasattr(dtype, "freq")
     return np.unique(column[column == column]) if is_time else None  # without missing values
 

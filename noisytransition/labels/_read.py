@@ -74,10 +74,10 @@ class Labels:
         """Weights of clean samples, of mean 1, by known probabilities of their draw or by given label."""
         if self.drawn is not None:
             return inverse_probability_weights(self.drawn)
-        given = self.noisy_of_clean
-        of_verified = np.bincount(given[given >= 0], minlength=len(self.classes))
-        of_all = np.bincount(self.given[self.given >= 0], minlength=len(self.classes))
-        return weights_by_given_label(given, weights_of_labels(of_verified, of_all))
+        noisy = self.noisy_of_clean
+        n_verified = np.bincount(noisy[noisy >= 0], minlength=len(self.classes))
+        n_all = np.bincount(self.given[self.given >= 0], minlength=len(self.classes))
+        return weights_by_given_label(noisy, weights_of_labels(n_verified, n_all))
 
     def of_classes(self, classes: NDArray) -> "Labels":
         """Encode as positions in `classes`, which contain all labels."""
@@ -103,25 +103,25 @@ def read_labels(
     given = read_column(columns.given, n, columns.name)
     is_label = minus_one_is_label or has_minus_one(given.labels, classes)
     true = read_column(columns.verified, n, "y_verified", minus_one_is_missing=not is_label)
-    unlabelled = ~given.known & ~true.known
+    unlabelled = ~given.has_label & ~true.has_label
     if ignored is not None:
         unlabelled &= ~ignored
-        ignored = ignored & ~true.known
-        given = Column(given.known & ~ignored, given.labels[~ignored[given.known]])
+        ignored = ignored & ~true.has_label
+        given = Column(given.has_label & ~ignored, given.labels[~ignored[given.has_label]])
     separate = separate or SeparateLabels(0, [], None)
     y_clean, y_clean_noisy = separate.names
-    found = {
+    by_name = {
         columns.name: given,
         "y_verified": true,
         y_clean: complete_column(separate.true, separate.n, y_clean),
         y_clean_noisy: read_column(separate.given, separate.n, y_clean_noisy, minus_one_is_missing=not is_label),
     }
     if columns.by_source is not None:
-        columns.by_source.check([*true.labels.tolist(), *found[y_clean].labels.tolist()], columns.name)
+        columns.by_source.check([*true.labels.tolist(), *by_name[y_clean].labels.tolist()], columns.name)
         labels = columns.by_source.labels
-        found[f"{columns.name} of all sources"] = Column(np.ones(len(labels), dtype=bool), labels)
+        by_name[f"{columns.name} of all sources"] = Column(np.ones(len(labels), dtype=bool), labels)
     is_new = classes is None
-    classes, codes = encoded(found, classes)
+    classes, codes = encoded(by_name, classes)
     if is_new:
         check_spelling(classes, codes.values())
     return Labels(
@@ -129,7 +129,7 @@ def read_labels(
         np.append(codes[columns.name], codes[y_clean_noisy]),
         np.append(codes["y_verified"], codes[y_clean]),
         n,
-        relative_probabilities(columns.probability, true.known, separate.n),
+        relative_probabilities(columns.probability, true.has_label, separate.n),
         None if columns.by_source is None else columns.by_source.of_classes(classes),
         read_groups(columns.groups, n, separate.n),
         unlabelled=np.append(unlabelled, np.zeros(separate.n, dtype=bool)) if unlabelled.any() else None,
@@ -194,49 +194,43 @@ def labels_of_fit(
 def check_labels_of_fit(labels: Labels, name: str, stacklevel: int) -> None:
     """Raise unless there are noisy samples of two classes; warn if the noisy labels of clean samples are true."""
     if labels.unlabelled is not None:
-        warnings.warn(
-            f"{labels.unlabelled.sum()} of {labels.n_X} samples have no label: {name} is missing, and they are not "
-            "verified. They are not trained on.",
-            stacklevel=stacklevel,
-        )
+        n = labels.unlabelled.sum()
+        text = f"{n} of {labels.n_X} samples have no label in {name} and are not verified. They are not trained on."
+        warnings.warn(text, stacklevel=stacklevel)
     if not (labels.noisy >= 0).any():
         why = "or have no label or a weight of 0"
         if has_minus_one(labels.classes[labels.clean]):
             why = f"since -1 is a label in {name} and therefore in y_verified"
         raise ValueError(
-            f"all samples are verified, {why}, so there is no noisy sample to learn from. Pass the true label of each "
-            "verified sample (not a mask), and NaN for missing labels; if all are verified, T is "
-            "count_transition_matrix."
+            f"all samples are verified, {why}, so there is no noisy sample to learn from. Pass true labels (not a "
+            "mask), and NaN for missing ones. If all are verified, T is count_transition_matrix."
         )
-    found = labels.names(labels.given[: labels.n_X])
-    if len(found) < 2:
-        raise ValueError(f"the noisy labels need at least 2 classes, got one class: {name} only has {[*found]}.")
+    names = labels.names(labels.given[: labels.n_X])
+    if len(names) < 2:
+        raise ValueError(f"the noisy labels need at least 2 classes, got one class: {name} only has {[*names]}.")
     is_pair = labels.noisy_of_clean >= 0
     if is_pair.sum() >= _MANY and np.array_equal(labels.clean[is_pair], labels.noisy_of_clean[is_pair]):
-        warnings.warn(
-            f"The noisy labels of all {is_pair.sum()} clean samples equal the true labels. If they were corrected "
-            "there, set them to missing.",
-            stacklevel=stacklevel,
-        )
+        fact = f"The noisy labels of all {is_pair.sum()} clean samples equal the true labels"
+        warnings.warn(f"{fact}. If they were corrected there, set them to missing.", stacklevel=stacklevel)
 
 
 def _check_classes(labels: Labels, stacklevel: int) -> None:
     """Raise for invalid classes, and warn of suspicious classes."""
-    given = labels.names(labels.given[: labels.n_X])
+    noisy = labels.names(labels.given[: labels.n_X])
     true = labels.names(labels.clean)
-    if absent := sorted(labels.names(labels.given[labels.n_X :]) - given - true):
+    if absent := sorted(labels.names(labels.given[labels.n_X :]) - noisy - true):
         raise ValueError(
             f"y_clean_noisy has labels {shortened(absent)} that are in neither y nor y_clean; y has "
-            f"{shortened(sorted(given))}. Correct them; {ENCODE_ALL}."
+            f"{shortened(sorted(noisy))}. Correct them; {ENCODE_ALL}."
         )
-    if absent := sorted(true - given):
+    if absent := sorted(true - noisy):
         name = "y_verified" if labels.is_clean[: labels.n_X].any() else "y_clean"
         warnings.warn(
             f"{name} has the classes {shortened(absent)}, which no noisy label has; they are treated as separate "
             f"classes. If they are spelt differently in y, correct them; {ENCODE_ALL}.",
             stacklevel=stacklevel,
         )
-    if absent := sorted(set(labels.classes.tolist()) - given - true):
+    if absent := sorted(set(labels.classes.tolist()) - noisy - true):
         warnings.warn(
             f"some sources give the labels {shortened(absent)}, which are neither verified nor the most frequent label "
             "of any sample. They are treated as separate classes; correct them or set them to missing.",
@@ -251,11 +245,11 @@ def _check_classes(labels: Labels, stacklevel: int) -> None:
     if not (codes == 0).any():
         name = "the true labels"
         codes = labels.true
-    found = f"-1 in {(codes == 0).sum()} of {(codes >= 0).sum()} samples, and 0 to {c - 2}, are labels of {name}"
+    fact = f"-1 in {(codes == 0).sum()} of {(codes >= 0).sum()} samples, and 0 to {c - 2}, are labels of {name}"
     advice = "If -1 means unlabelled, drop these samples, and use NaN for verified samples without a given label"
     if c > 3:
-        raise ValueError(f"{found}. {advice}; if it is a class, rename it.")
-    warnings.warn(f"{found}; -1 is taken as a class. {advice}.", stacklevel=stacklevel)
+        raise ValueError(f"{fact}. {advice}; if it is a class, rename it.")
+    warnings.warn(f"{fact}; -1 is taken as a class. {advice}.", stacklevel=stacklevel)
 
 
 def complete_codes(y: ArrayLike | None, classes: NDArray, n: int, name: str = "y_noisy") -> NDArray[np.intp]:

@@ -103,10 +103,8 @@ class ForwardLoss(nn.Module):
         self.ignore_index = ignore_index
         T = np.asarray(transition_matrix)
         if T.ndim != 2 or T.min() < 0:
-            raise ValueError(
-                f"transition_matrix is a {type(transition_matrix).__name__} that is no matrix of probabilities. "
-                "Pass T: not log T, and model.transition_matrix_ instead of a model."
-            )
+            kind = type(transition_matrix).__name__
+            raise ValueError(f"transition_matrix is a {kind} that is no matrix of probabilities. Pass T, not log T.")
         log_T = np.log(np.maximum(T, MIN_ENTRY, dtype=np.float64))
         by_label = torch.as_tensor(log_T.T.copy(), dtype=torch.get_default_dtype())
         # in column order in memory, since a step reads the columns of its labels

@@ -17,50 +17,43 @@ def reasons_to_verify(
 ) -> dict[str, str]:
     """Reasons to verify samples of a batch; see `LabelNoiseModel.needs_verification`."""
     noisy = model._given_labels(y_noisy, len(proba))
-    batch = LabelledSamples(proba, noisy, np.full(len(proba), -1))
-    of_groups = read_groups(groups, len(proba))
-    found = {"classes": _other_classes(model.classes_, batch, of_fit, of_groups)}
+    codes = read_groups(groups, len(proba))
+    classes = model.classes_.tolist()
+    reasons = {}
+    batch, usual = (np.eye(len(classes))[p.argmax(axis=1)] for p in (proba, of_fit.proba))
+    difference = relevant_difference(batch, usual, None, codes)
+    if difference is not None:
+        most = np.abs(difference).argmax()
+        reasons["classes"] = (
+            f"the classifier predicts class {classes[most]!r} for {batch[:, most].mean():.0%} of the samples, and for "
+            f"{usual[:, most].mean():.0%} of those of fit; {_ADVICE}"
+        )
     if (noisy >= 0).any():
-        found["labels"] = _other_labels(len(model.classes_), batch, of_fit, of_groups)
-    return {name: text for name, text in found.items() if text}
+        reasons |= _other_labels(len(classes), proba, noisy, of_fit, codes)
+    return reasons
 
 
-def _other_classes(classes: NDArray, batch: LabelledSamples, of_fit: LabelledSamples, groups: NDArray | None) -> str:
-    """The classifier predicts other classes in the batch."""
-    one = np.eye(len(classes))
-    of_batch, usual = (one[of.proba.argmax(axis=1)] for of in (batch, of_fit))
-    difference = relevant_difference(of_batch, usual, None, groups)
-    if difference is None:
-        return ""
-    most = np.abs(difference).argmax()
-    return (
-        f"the classifier predicts class {classes.tolist()[most]!r} for {of_batch[:, most].mean():.0%} of the samples, "
-        f"and for {usual[:, most].mean():.0%} of those of fit; {_ADVICE}"
-    )
-
-
-def _other_labels(c: int, batch: LabelledSamples, of_fit: LabelledSamples, groups: NDArray | None) -> str:
+def _other_labels(
+    c: int, proba: NDArray, noisy: NDArray[np.intp], of_fit: LabelledSamples, groups: NDArray | None
+) -> dict[str, str]:
     """The classifier agrees more or less often with labels of the batch, given its predictions."""
-    predicted, agrees = _agreement(batch)
-    predicted_of_fit, agrees_of_fit = _agreement(of_fit)
-    n = np.bincount(predicted_of_fit, minlength=c)
-    expected = np.bincount(predicted_of_fit, agrees_of_fit, c) / np.maximum(n, 1)
+    predicted, agrees = _agreement(proba, noisy)
+    predicted_in_fit, agrees_in_fit = _agreement(of_fit.proba, of_fit.noisy)
+    n = np.bincount(predicted_in_fit, minlength=c)
+    expected = np.bincount(predicted_in_fit, agrees_in_fit, c) / np.maximum(n, 1)
     usual = n[predicted] > 0
-    of_groups = None if groups is None else groups[batch.noisy >= 0][usual]
-    excess = agrees - expected[predicted]
-    excess_of_fit = agrees_of_fit - expected[predicted_of_fit]
-    difference = relevant_difference(excess[usual, None], excess_of_fit[:, None], None, of_groups)
+    excess = (agrees - expected[predicted])[usual, None]
+    excess_in_fit = (agrees_in_fit - expected[predicted_in_fit])[:, None]
+    difference = relevant_difference(excess, excess_in_fit, None, None if groups is None else groups[noisy >= 0][usual])
     if difference is None:
-        return ""
+        return {}
     now = agrees[usual].mean()
-    return (
-        f"the classifier agrees with {now:.0%} of the labels, and with {now - difference[0]:.0%} of labels as those of "
-        f"fit; {_ADVICE}"
-    )
+    before = f"{now - difference[0]:.0%} of labels as those of fit"
+    return {"labels": f"the classifier agrees with {now:.0%} of the labels, and with {before}; {_ADVICE}"}
 
 
-def _agreement(of: LabelledSamples) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+def _agreement(proba: NDArray, noisy: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
     """Predicted class of each sample with a label, and whether it is the label."""
-    known = of.noisy >= 0
-    predicted = of.proba[known].argmax(axis=1)
-    return predicted, predicted == of.noisy[known]
+    has_label = noisy >= 0
+    predicted = proba[has_label].argmax(axis=1)
+    return predicted, predicted == noisy[has_label]

@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..labels._arrays import as_floats
+from ..labels._arrays import as_floats, is_number
 from ..labels._columns import SourceLabels, split_columns
 from ..labels._encode import check_classes
 from ..labels._pandas import in_class_order, like_series, names_of_rows, warn_of_order
@@ -19,20 +19,14 @@ from ..likelihood._pool import Views
 from ..likelihood._shrinkage import Prior, check_prior, with_other_labels
 from ..likelihood._sources import SourceFit, fit_sources, from_other_sources, log_likelihood
 from ..likelihood._uncertainty import MOST_CLASSES, TransitionUncertainty
-from ..transition._checks import (
-    check_count,
-    check_level,
-    check_rate,
-    check_transition_matrix,
-    checked_probabilities,
-)
+from ..transition._checks import check_count, check_level, check_rate, check_transition_matrix, checked_probabilities
 from ..transition._estimation import jeffreys_interval
 from ..transition._noise import RandomState
 from ..transition._posterior import denoise_proba
 from ._drift import reasons_to_verify
 from ._samples import LabelledSamples, data_frame
 from ._shares import Estimate, Population
-from ._suggest import Plan, plan_verification, samples_of_fit, suggest_samples
+from ._suggest import Plan, plan_rates, plan_shares, samples_of_fit, suggest_samples
 
 
 class LabelNoiseModel:
@@ -127,8 +121,8 @@ class LabelNoiseModel:
         self.proba_of = proba_of
 
     def __repr__(self) -> str:
-        given = f"prior={self.prior!r}, verified_sampling={self.verified_sampling!r}, proba_of={self.proba_of!r}"
-        return f"LabelNoiseModel({given})"
+        parameters = f"prior={self.prior!r}, verified_sampling={self.verified_sampling!r}, proba_of={self.proba_of!r}"
+        return f"LabelNoiseModel({parameters})"
 
     def __getattr__(self, name: str) -> Any:
         if name == "transition_std_":
@@ -196,7 +190,7 @@ class LabelNoiseModel:
         if self.proba_of not in (None, "true", "noisy"):
             raise ValueError(f"proba_of={self.proba_of!r}; pass 'true' or 'noisy', or None with verified samples.")
         columns = split_columns(y_noisy, y_verified, "y_noisy", sources, verified_probability, groups)
-        clean: tuple[Any, Any, Any] = proba_clean, y_clean, y_clean_noisy
+        clean: Any = proba_clean, y_clean, y_clean_noisy
         if proba is None:
             proba, clean, classes = without_features(columns, clean, classes)
         out_of_fold, labels, c = read_out_of_fold(proba, columns, clean, classes, sample_weight)
@@ -249,24 +243,20 @@ class LabelNoiseModel:
             self._fit_sources(out_of_fold.sources, left_out_of_clean(fit)[:, :c], fit.log_prior_ratio)
         return self
 
-    def _fit_sources(self, sources: SourceLabels, of_clean: NDArray, log_prior_ratio: NDArray) -> None:
+    def _fit_sources(self, sources: SourceLabels, proba_clean: NDArray, log_prior_ratio: NDArray) -> None:
         """Estimate T and weight of each source from calibrated probabilities, left-out ones of verified samples."""
-        of = self.out_of_fold_
-        proba = self.calibrate(of.candidates[0].proba[:, : len(self.classes_)])
-        codes = sources.at(of.in_order(of.rows, of.rows_of_clean))
-        true = of.in_order(np.full(len(proba), -1), of.clean)
+        samples = self.out_of_fold_
+        proba = self.calibrate(samples.candidates[0].proba[:, : len(self.classes_)])
+        codes = sources.at(samples.positions)
+        true = samples.in_order(np.full(len(proba), -1), samples.clean)
+        proba = samples.in_order(proba, proba_clean)
         self.sources_ = fit_sources(
-            of.in_order(proba, of_clean),
-            codes,
-            true,
-            sources.names,
-            len(self.labels_),
-            are_periods=sources.are_periods,
+            proba, codes, true, sources.names, len(self.labels_), are_periods=sources.are_periods
         )
         self.diagnostics_ |= self.sources_.reasons()
         if not log_prior_ratio.any():
-            weights = of.in_order(np.ones(len(proba)), of.weights_of_clean(log_prior_ratio))
-            groups = None if of.groups is None else of.in_order(*of.groups)
+            weights = samples.in_order(np.ones(len(samples.noisy)), samples.weights_of_clean(log_prior_ratio))
+            groups = None if samples.groups is None else samples.in_order(*samples.groups)
             self.diagnostics_ |= from_other_sources(codes, true, sources.names, weights, groups)
 
     @classmethod
@@ -311,8 +301,8 @@ class LabelNoiseModel:
         model.classes_ = model.labels_ = names
         model.transition_matrix_ = check_transition_matrix(in_class_order(T, names), c, "T")
         model._channel = OneT(model.transition_matrix_)
-        given = np.ones(c) if class_counts is None else in_class_order(class_counts, names)
-        model.noisy_class_counts_ = as_floats(given, "class_counts")
+        counts = np.ones(c) if class_counts is None else in_class_order(class_counts, names)
+        model.noisy_class_counts_ = as_floats(counts, "class_counts")
         if model.noisy_class_counts_.shape != (c,) or not (model.noisy_class_counts_ >= 0).all():
             raise ValueError(f"class_counts={class_counts!r}; pass {c} numbers of at least 0, one per class.")
         model.calibration_ = model.anchors_ = model.uncertainty_ = model.sources_ = model.shares_of_views_ = None
@@ -356,10 +346,8 @@ class LabelNoiseModel:
         check_rate(least, "least")
         check_count(top, 0, "top")
         T = self.transition_matrix_
-        c, d = T.shape
         bounds = None if self.uncertainty_ is None else self.transition_interval(level)
-        order = np.argsort(np.where(np.eye(c, d, dtype=bool), np.inf, -T), axis=None, kind="stable")[: c * (d - 1)]
-        flips = [divmod(int(at), d) for at in order]
+        flips = self._flips()
         n = min(int(sum(T[flip] >= least for flip in flips)), top)
         lines = [
             f"{self.classes_[i]} -> {self.labels_[j]} {T[i, j]:.2f}"
@@ -373,6 +361,12 @@ class LabelNoiseModel:
         if bounds is not None and not self.out_of_fold_.pairs.any():
             lines.append("error bars assume the model of the noise: no verified sample has a noisy label")
         return "\n".join(lines)
+
+    def _flips(self) -> list[tuple[int, int]]:
+        """True class and noisy label of all flips, the most probable first."""
+        c, d = self.transition_matrix_.shape
+        flips = np.where(np.eye(c, d, dtype=bool), np.inf, -self.transition_matrix_)
+        return [divmod(int(at), d) for at in np.argsort(flips, axis=None, kind="stable")[: c * (d - 1)]]
 
     def transition_frame(self) -> Any:
         """T as a data frame.
@@ -402,33 +396,29 @@ class LabelNoiseModel:
         """
         check_level(level)
         if self.sources_ is None:
-            raise ValueError(
-                "the model was fitted to one label per sample. Fit it to a data frame with one column per source."
-            )
-        of = self.sources_
-        c, d = of.common.shape
-        worst = np.where(np.eye(c, d, dtype=bool), 0.0, of.matrices).reshape(len(of.names), -1)
-        true, given = np.divmod(worst.argmax(axis=1), d)
-        lower, upper = jeffreys_interval(of.right, of.n_right, level)
+            raise ValueError("the model has one source of labels. Fit it to a data frame with a column per source.")
+        sources = self.sources_
+        c, d = sources.common.shape
+        flips = np.where(np.eye(c, d, dtype=bool), 0.0, sources.matrices).reshape(len(sources.names), -1)
+        worst = [divmod(at, d) for at in flips.argmax(axis=1)]
+        lower, upper = jeffreys_interval(sources.right, sources.n_right, level)
         columns: dict[str, Any] = {
-            "n_labels": of.n_labels,
-            "n_verified": of.n_verified,
-            "right": of.right,
+            "n_labels": sources.n_labels,
+            "n_verified": sources.n_verified,
+            "right": sources.right,
             "lower": lower,
             "upper": upper,
-            "worst_flip": [f"{self.classes_[i]} -> {self.labels_[j]}" for i, j in zip(true, given, strict=True)],
-            "flip": worst.max(axis=1),
-            "weight": of.weights,
-            "log_evidence": of.log_evidence,
+            "worst_flip": [f"{self.classes_[i]} -> {self.labels_[j]}" for i, j in worst],
+            "flip": flips.max(axis=1),
+            "weight": sources.weights,
+            "log_evidence": sources.log_evidence,
         }
-        return data_frame(columns, of.names)
+        return data_frame(columns, sources.names)
 
     def _error_bars(self, error: type[Exception] = ValueError) -> TransitionUncertainty:
         if self.uncertainty_ is None:
-            raise error(
-                f"T of {len(self.classes_)} classes has no error bars: they require EMTransitionClassifier, "
-                f"TransitionClassifierCV or LabelNoiseModel.fit, and at most {MOST_CLASSES} classes."
-            )
+            reason = f"they require a fit by maximum likelihood, and at most {MOST_CLASSES} classes"
+            raise error(f"T of {len(self.classes_)} classes has no error bars: {reason}.")
         return self.uncertainty_
 
     # ---- shares
@@ -460,23 +450,23 @@ class LabelNoiseModel:
         check_level(level)
         if proba is None and y_noisy is not None:
             raise ValueError("y_noisy was given without proba. Also pass proba, the probabilities of the same batch.")
-
-        def shares(found: Estimate, of: Population) -> Any:
-            lower, upper = found.interval(level)
-            share = np.clip(found.share / found.share.sum(), lower, upper)
-            columns = {"share": share, "lower": lower, "upper": upper, "n_verified": of.n_of_class}
-            return data_frame(columns, self.classes_)
-
         if proba is not None and by is not None:
             raise ValueError("by has the subgroups of the samples of fit. Omit proba, or pass it for each subgroup.")
-        population = Population(self)
-        if by is not None:
-            from pandas import concat  # slow to import
 
-            parts = population.subgroups(by)
-            return concat({of: shares(part.class_shares(), part) for of, part in parts})
-        found = population.class_shares() if proba is None else population.shares_of_batch(proba, y_noisy)
-        return shares(found, population)
+        def frame(estimate: Estimate, part: Population) -> Any:
+            lower, upper = estimate.interval(level)
+            share = np.clip(estimate.share / estimate.share.sum(), lower, upper)
+            columns = {"share": share, "lower": lower, "upper": upper, "n_verified": part.n_of_class}
+            return data_frame(columns, self.classes_)
+
+        population = Population(self)
+        if proba is not None:
+            return frame(population.shares_of_batch(proba, y_noisy), population)
+        if by is None:
+            return frame(population.class_shares(), population)
+        from pandas import concat  # slow to import
+
+        return concat({name: frame(part.class_shares(), part) for name, part in population.subgroups(by)})
 
     def accuracy_interval(self, level: float = 0.9, *, of: str = "classifier", by: ArrayLike | None = None) -> Any:
         """Estimate the accuracy of the classifier or of the noisy labels with an interval, as in `class_shares`.
@@ -557,7 +547,10 @@ class LabelNoiseModel:
             With `table`, `n_samples` and `words` (also by ``str``). ``n_to_verify`` is the number of verified pairs per
             true class (for T), or of samples drawn by `suggest_samples`.
         """
-        return plan_verification(self, target, width, level)
+        if not is_number(width) or not 0 < width < 0.5:
+            raise ValueError(f"width={width!r}; pass the half width of the intervals, a number above 0 and below 0.5.")
+        check_level(level)
+        return plan_rates(self, width, level) if target == "transition" else plan_shares(self, target, width, level)
 
     def needs_verification(
         self, proba: ArrayLike, y_noisy: Any = None, *, groups: ArrayLike | None = None, calibrated: bool = False
@@ -613,10 +606,10 @@ class LabelNoiseModel:
         -------
         ndarray of shape (n, c)
         """
-        given = np.array(self._proba(proba, calibrated=True), dtype=np.float64)
+        proba = np.array(self._proba(proba, calibrated=True), dtype=np.float64)
         if self.calibration_ is not None:
-            return self.calibration_(given)
-        return given if self.anchors_ is None else denoise_proba(given, self.anchors_, n_iter=DENOISING)
+            return self.calibration_(proba)
+        return proba if self.anchors_ is None else denoise_proba(proba, self.anchors_, n_iter=DENOISING)
 
     def label_posterior(
         self, proba: ArrayLike | None = None, y_noisy: Any = None, *, y_verified: Any = None, calibrated: bool = False
@@ -739,25 +732,29 @@ class LabelNoiseModel:
         self, proba: ArrayLike | None, y: Any, y_verified: Any, calibrated: bool
     ) -> tuple[LabelledSamples, Any]:
         """Samples whose labels are judged, by default those of `fit`, and the column of their noisy labels."""
-        of_true = self._samples_of_fit().proba if proba is None else self._proba(proba, calibrated)
+        probabilities = self._samples_of_fit().proba if proba is None else self._proba(proba, calibrated)
+        n = len(probabilities)
         if y is None and y_verified is None:
             rows = samples_of_fit(self).positions
-            if len({len(of_true), len(rows), int(rows[-1]) + 1}) > 1:
-                of = f"proba has {len(of_true)} rows, and {len(rows)} of {rows[-1] + 1} samples of fit have labels"
-                raise ValueError(f"y_noisy is None, but {of} and weights above 0. Pass X or proba, and y_noisy.")
-            return self._samples_of_fit(of_true), None
+            if len({n, len(rows), int(rows[-1]) + 1}) > 1:
+                used = f"{len(rows)} of {rows[-1] + 1} samples of fit have labels and weights above 0"
+                raise ValueError(f"y_noisy is None, but proba has {n} rows, and {used}. Pass X or proba, and y_noisy.")
+            return self._samples_of_fit(probabilities), None
         warn_of_order(proba, y, y_verified)
         columns = split_columns(y, y_verified, "y_noisy")
-        labels = read_labels(columns, len(of_true), classes=self.labels_)
+        labels = read_labels(columns, n, classes=self.labels_)
         check_columns(labels, len(self.classes_))
-        return LabelledSamples(of_true, labels.given, labels.true, self._by_source(labels.by_source)), columns.given
+        likelihood = self._by_source(labels.by_source)
+        return LabelledSamples(probabilities, labels.given, labels.true, likelihood), columns.given
 
     def _batch(self, proba: ArrayLike, y_noisy: Any) -> LabelledSamples:
         """Samples of another batch with uncalibrated probabilities; their noisy labels can be unknown."""
-        given = self._proba(proba, calibrated=True)
-        none = np.full(len(given), -1)
-        found = LabelledSamples(given, none, none) if y_noisy is None else self._samples(proba, y_noisy, None, False)[0]
-        return found._replace(proba=np.pad(given, ((0, 0), (0, len(self.labels_) - given.shape[1]))))
+        of_classes = self._proba(proba, calibrated=True)
+        of_labels = np.pad(of_classes, ((0, 0), (0, len(self.labels_) - of_classes.shape[1])))
+        if y_noisy is None:
+            none = np.full(len(of_labels), -1)
+            return LabelledSamples(of_labels, none, none)
+        return self._samples(proba, y_noisy, None, True)[0]._replace(proba=of_labels)
 
     def _given_labels(self, y_noisy: Any, n: int) -> NDArray[np.intp]:
         """Codes of the noisy labels of n samples, of several sources the most frequent ones; -1 if unknown."""
@@ -765,8 +762,8 @@ class LabelNoiseModel:
 
     def _likelihood(self, rows: NDArray[np.integer]) -> NDArray | None:
         """Likelihood of all labels of samples at these positions in `fit`; None with one source."""
-        of = self.out_of_fold_.sources
-        return None if of is None else self._by_source(of._replace(codes=of.at(rows)))
+        sources = self.out_of_fold_.sources
+        return None if sources is None else self._by_source(sources._replace(codes=sources.at(rows)))
 
     def posterior_of_fit(self) -> NDArray[np.float64]:
         """Compute P(true | x, labels) of the noisy samples of `fit`, of shape (n, c)."""
@@ -775,55 +772,57 @@ class LabelNoiseModel:
 
     def _views(self, fit: NoiseFit, T: NDArray) -> tuple[Views, Views]:
         """What features and labels say about noisy samples, and about clean ones by a calibration without each."""
-        of = fit.all_samples
-        of_noisy = Views(fit.calibrated(of.candidates[0].proba), self._label_likelihood(of.noisy, of.rows, T))
-        return of_noisy, Views(left_out_of_clean(fit), self._label_likelihood(of.noisy_of_clean, of.rows_of_clean, T))
+        samples = fit.all_samples
+        likelihood = self._label_likelihood(samples.noisy, samples.rows, T)
+        likelihood_clean = self._label_likelihood(samples.noisy_of_clean, samples.rows_of_clean, T)
+        noisy = Views(fit.calibrated(samples.candidates[0].proba), likelihood)
+        return noisy, Views(left_out_of_clean(fit), likelihood_clean)
 
     def _label_likelihood(self, noisy: NDArray, rows: NDArray, T: NDArray) -> NDArray[np.float64]:
         """Likelihood of the labels of samples of `fit` given each true class, shape (n, c); 1 without a label.
 
         `rows` are positions in X; of several sources, it has the likelihood of all labels there.
         """
-        found = np.ones((len(noisy), len(self.classes_)))
+        likelihood = np.ones((len(noisy), len(self.classes_)))
         if self.sources_ is None:
-            found[noisy >= 0] = floored(T).T[noisy[noisy >= 0]]
+            likelihood[noisy >= 0] = floored(T).T[noisy[noisy >= 0]]
         else:
-            found[rows >= 0] = self._likelihood(rows[rows >= 0])
-        return found
+            likelihood[rows >= 0] = self._likelihood(rows[rows >= 0])
+        return likelihood
 
     def _samples_of_fit(self, proba: NDArray | None = None) -> LabelledSamples:
         """Samples of `fit` in the order of X, with these probabilities, by default its calibrated ones."""
-        of = samples_of_fit(self)
+        samples = samples_of_fit(self)
         if proba is None:
-            best = of.candidates[0]
-            proba = of.in_order(best.proba, best.proba_clean)[:, : len(self.classes_)]
+            best = samples.candidates[0]
+            proba = samples.in_order(best.proba, best.proba_clean)[:, : len(self.classes_)]
             proba = proba if self.calibration_ is None else self.calibration_(proba)  # None: of the true label
-        noisy = of.in_order(of.noisy, of.noisy_of_clean)
-        true = of.in_order(np.full(len(of.noisy), -1), of.clean)
-        return LabelledSamples(proba, noisy, true, self._likelihood(of.positions))
+        noisy = samples.in_order(samples.noisy, samples.noisy_of_clean)
+        true = samples.in_order(np.full(len(samples.noisy), -1), samples.clean)
+        return LabelledSamples(proba, noisy, true, self._likelihood(samples.positions))
 
     def _rows_of_fit(self, y_noisy: Any, n: int) -> NDArray[np.intp]:
         """Positions of the samples of `fit` among n samples; none unless the noisy labels there are those of `fit`."""
-        of = self.out_of_fold_
-        given = self._given_labels(y_noisy, n)
-        rows = of.positions
-        same = rows[-1] < n and np.array_equal(given[rows], of.in_order(of.noisy, of.noisy_of_clean))
+        samples = self.out_of_fold_
+        noisy = self._given_labels(y_noisy, n)
+        rows = samples.positions
+        same = rows[-1] < n and np.array_equal(noisy[rows], samples.in_order(samples.noisy, samples.noisy_of_clean))
         return rows if same else rows[:0]
 
     def _by_source(self, labels: SourceLabels | None) -> NDArray | None:
         """Likelihood of all labels of each sample given each true class, up to a factor; None with one source."""
-        of = self.sources_
-        if (labels is None) != (of is None):
-            form = "one column of labels" if of is None else "several sources: a data frame with a column for each"
+        sources = self.sources_
+        if (labels is None) != (sources is None):
+            form = "one column of labels" if sources is None else "several sources: a data frame with a column for each"
             raise ValueError(f"the model was fitted to {form}. Pass labels in this form.")
-        if labels is None or of is None:
+        if labels is None or sources is None:
             return None
-        known = of.names.tolist()
-        if unknown := sorted(set(labels.names.tolist()) - set(known), key=str):
-            raise ValueError(f"the model was not fitted to the sources {unknown}. Pass labels of {known} only.")
-        these = [known.index(name) for name in labels.names.tolist()]
+        names = sources.names.tolist()
+        if unknown := sorted(set(labels.names.tolist()) - set(names), key=str):
+            raise ValueError(f"the model was not fitted to the sources {unknown}. Pass labels of {names} only.")
+        order = [names.index(name) for name in labels.names.tolist()]
         codes = labels.of_classes(self.labels_).codes
-        log = log_likelihood(codes, of.matrices[these], of.weights[these])
+        log = log_likelihood(codes, sources.matrices[order], sources.weights[order])
         return np.exp(log - log.max(axis=1, keepdims=True))
 
     def _proba(self, proba: ArrayLike, calibrated: bool) -> NDArray:

@@ -27,17 +27,9 @@ class LabelledSamples(NamedTuple):
     true: NDArray[np.intp]
     likelihood: NDArray | None = None  # of several labels given each true class; of one label, a channel gives it
 
-    @property
-    def is_pair(self) -> NDArray[np.bool_]:
-        """Mask of samples with both labels."""
-        return (self.noisy >= 0) & (self.true >= 0)
-
     def posterior(self, channel: Channel) -> NDArray[np.float64]:
         """P(true | x, labels) by Bayes' rule, shape (n, c); verified labels are certain."""
-        found = np.empty(self.proba.shape)
-        for rows, posterior in self._blocks(channel):
-            found[rows] = posterior
-        return found
+        return np.concatenate([posterior for _, posterior in self._blocks(channel)] or [np.empty(self.proba.shape)])
 
     def judge(self, channel: Channel) -> Judged:
         """Assess each noisy label by its posterior, without storing all posteriors."""
@@ -54,15 +46,14 @@ class LabelledSamples(NamedTuple):
     def _blocks(self, channel: Channel) -> Iterator[tuple[slice, NDArray[np.float64]]]:
         """Yield blocks of rows, and their posteriors."""
         for rows in blocks_of_rows(*self.proba.shape):
-            of_class = self.proba[rows].astype(np.float64, copy=False)
+            proba = self.proba[rows].astype(np.float64, copy=False)
+            noisy, true = self.noisy[rows], self.true[rows]
             if self.likelihood is None:
-                posterior = normalise_rows(of_class)
-                known = self.noisy[rows] >= 0
-                posterior[known] = channel.posterior(posterior[known], self.noisy[rows][known])
+                posterior = normalise_rows(proba)
+                posterior[noisy >= 0] = channel.posterior(posterior[noisy >= 0], noisy[noisy >= 0])
             else:
-                posterior = normalise_rows(of_class * self.likelihood[rows], of_class)
-            verified = self.true[rows] >= 0
-            posterior[verified] = np.eye(posterior.shape[1])[self.true[rows][verified]]
+                posterior = normalise_rows(proba * self.likelihood[rows], proba)
+            posterior[true >= 0] = np.eye(posterior.shape[1])[true[true >= 0]]
             yield rows, posterior
 
 

@@ -94,17 +94,17 @@ def prediction_powered(
     """
     parts = _stratified(predicted, of_verified, true, strata, weights, groups, design)
     m = sum(part.n_drawn for part in parts)
-    found = _powered_mean(parts)
-    share = np.clip(found.mean, 0, 1)
+    mean = _powered_mean(parts)
     unseen = _UNSEEN * max(part.share * part.weight_of_one for part in parts) ** 2
-    alone = found.alone + unseen
-    variance = (found.variance + unseen) * _student(m - len(parts))
+    alone = mean.alone + unseen
+    variance = (mean.variance + unseen) * _student(m - len(parts))
     base: Any = m
     if len(parts) > 1 or np.ptp(parts[0].weights) or groups is not None:  # random samples with the same variance
         counted = sum(part.share * part.mean(np.zeros(())) for part in parts)
         smooth = (m * counted + _UNSEEN) / (m + 2 * _UNSEEN)
         base = smooth * (1 - smooth) / alone
-    return Estimate(share, np.minimum(base * np.maximum(alone / variance, 1), len(predicted) + len(true)))
+    n_effective = np.minimum(base * np.maximum(alone / variance, 1), len(predicted) + len(true))
+    return Estimate(np.clip(mean.mean, 0, 1), n_effective)
 
 
 class _Stratum(NamedTuple):
@@ -148,12 +148,11 @@ class _Stratum(NamedTuple):
 
 
 class _PoweredMean(NamedTuple):
-    """Prediction-powered mean, its variance, the variance of the verified mean, and their part between strata."""
+    """Prediction-powered mean, its variance, and the variance of the mean of verified samples alone."""
 
     mean: NDArray[np.float64]
     variance: NDArray[np.float64]
     alone: NDArray[np.float64]
-    between: NDArray[np.float64]
 
 
 def _powered_mean(parts: list[_Stratum]) -> _PoweredMean:
@@ -164,16 +163,15 @@ def _powered_mean(parts: list[_Stratum]) -> _PoweredMean:
 
     # a parabola in lambda
     alone = variance(0.0)
-    both = variance(0.5)
     whole = variance(1.0)
-    curve = 2 * (alone + whole - 2 * both)
+    curve = 2 * (alone + whole - 2 * variance(0.5))
     slope = whole - alone - curve
     power = np.clip(np.divide(-slope, 2 * curve, out=np.zeros_like(curve), where=curve > 0), 0, 1)
     means = [part.mean(power) for part in parts]
     shares = np.array([[part.share] for part in parts])
     mean = (shares * means).sum(axis=0)
     between = (shares * (means - mean) ** 2).sum(axis=0) / sum(len(part.predicted) for part in parts)
-    return _PoweredMean(mean, variance(power) + between, alone + between, between)
+    return _PoweredMean(mean, variance(power) + between, alone + between)
 
 
 def _stratified(
@@ -186,20 +184,21 @@ def _stratified(
     design: tuple[NDArray, NDArray] | None = None,
 ) -> list[_Stratum]:
     """Split the population into its strata, by default one."""
-    strata = strata or [(np.ones(len(predicted), dtype=bool), np.ones(len(true), dtype=bool))]
     weights = np.ones(len(true)) if weights is None else weights
-    of_true = None if groups is None else groups[1]
+    weights_of_all = None
     if design is not None:
         weights = weights * design[1]
-    weights_of_all = None if design is None else np.concatenate(design)
+        weights_of_all = np.concatenate(design)
     parts = []
-    for of, k in strata:
-        of_all = np.concatenate([predicted[of], of_verified[k]])
-        share = len(of_all) / (len(predicted) + len(true))
-        verified = len(true[k]) / len(of_all)
+    for j, k in strata or [(slice(None), slice(None))]:
+        part = np.concatenate([predicted[j], of_verified[k]])
+        share = len(part) / (len(predicted) + len(true))
+        verified = len(true[k]) / len(part)
+        names = None
         if groups is not None:
-            verified = len(np.unique(groups[1])) / len(np.unique(np.concatenate(groups)))
-        parts.append(_Stratum(share, of_all, of_verified[k], true[k], weights[k], of_true, verified, weights_of_all))
+            names = groups[1]
+            verified = len(np.unique(names)) / len(np.unique(np.concatenate(groups)))
+        parts.append(_Stratum(share, part, of_verified[k], true[k], weights[k], names, verified, weights_of_all))
     return parts
 
 
@@ -208,13 +207,10 @@ def _student(df: float) -> float:
     return max(df, _LEAST_DF) / (max(df, _LEAST_DF) - 2)
 
 
-def _variance_of_mean(
-    values: NDArray, weights: NDArray | None = None, groups: NDArray | None = None
-) -> NDArray[np.float64]:
-    """Estimate the variance of a mean, or of a weighted mean by linearisation (Hájek), of independent groups."""
-    shares = np.full(len(values), 1 / len(values)) if weights is None else weights / weights.sum()
-    errors = shares[:, None] * (values - shares @ values)
-    errors = sums_by_group(errors, groups)
+def _variance_of_mean(values: NDArray, weights: NDArray, groups: NDArray | None = None) -> NDArray[np.float64]:
+    """Estimate the variance of a weighted mean by linearisation (Hájek), of independent groups."""
+    shares = weights / weights.sum()
+    errors = sums_by_group(shares[:, None] * (values - shares @ values), groups)
     n = len(errors)
     return (errors**2).sum(axis=0) * n / max(n - 1, 1)
 
@@ -241,14 +237,6 @@ def batch_shares(proba: NDArray, prior: NDArray) -> NDArray[np.float64]:
     return share
 
 
-def _at_likely_shares(posteriors: list[NDArray]) -> tuple[NDArray[np.float64], list[NDArray[np.float64]]]:
-    """Find the most likely shares of a batch, and adapt posteriors of noisy, verified and its samples to them."""
-    of_noisy, _, of_batch = posteriors
-    prior = normalise_rows(of_noisy.mean(axis=0, keepdims=True) + TINY)[0]
-    share = batch_shares(of_batch, prior)
-    return share, [normalise_rows(p * (share / prior), p) for p in posteriors]
-
-
 class Population:
     """Samples of a fitted `LabelNoiseModel`, of which the verified samples are a random subset."""
 
@@ -256,10 +244,7 @@ class Population:
         self.model, self.c, self.d = model, len(model.classes_), len(model.labels_)
         self.of: Any = getattr(model, "out_of_fold_", None)
         if self.of is None or len(self.of.clean) < 2:
-            raise ValueError(
-                "class shares and accuracies require samples in fit, at least two of them verified. Pass y_verified to "
-                "LabelNoiseModel, EMTransitionClassifier or TransitionClassifierCV."
-            )
+            raise ValueError("class shares and accuracies require samples in fit, at least two of them verified.")
         if model.verified_sampling == "stratified":
             raise ValueError("verified samples are stratified by class, which biases shares. Draw them at random.")
         self.truth = np.eye(self.c)[self.of.clean]
@@ -269,7 +254,7 @@ class Population:
         if len(missing := model.classes_[(self.truth.sum(axis=0) == 0) & (expected > _MOST_EXPECTED)]):
             warnings.warn(
                 f"No verified sample is of class {shortened(missing)}, although several were expected: shares and "
-                "accuracies may be biased. Verify samples drawn at random from all samples.",
+                "accuracies may be biased. Draw samples to verify at random.",
                 stacklevel=3,
             )
 
@@ -281,7 +266,7 @@ class Population:
             raise ValueError(f"by has {n} values, but the fit has samples at positions up to {last}. Pass one each.")
         column = read_column(by, n, "by")
         names, codes = encoded({"by": column})
-        self._own  # noqa: B018  (computed once)
+        self._cross_fitted  # noqa: B018  (computed once)
         for k, name in enumerate(names.tolist()):
             is_inside = codes["by"] == k
             part = copy(self)
@@ -300,33 +285,31 @@ class Population:
 
     def class_shares(self) -> Estimate:
         """Estimate the shares of the true classes."""
-        (predicted, verified), _ = self._own
-        return self._powered(predicted, verified, self.truth, self._known(False))
+        (predicted, verified), _ = self._cross_fitted
+        return self._powered(predicted, verified, self.truth, self._usable(False))
 
     def accuracy(self, of_labels: bool) -> Estimate:
         """Estimate the share of samples whose noisy label, or else most probable class, is the true class."""
-        known = self._known(of_labels)
-        given_labels, (_, of_x) = self._own
-        has_label = self.of.noisy >= 0
-        noisy = self.of.noisy
-        clean = self.of.noisy_of_clean
-        if not of_labels:
-            noisy = self.model.calibrate(self.of.candidates[0].proba[:, : self.c]).argmax(axis=1)
-            clean = of_x.argmax(axis=1)  # the model's own calibration has seen their true labels
-        padded = [np.pad(p, ((0, 0), (0, self.d - self.c))) for p in given_labels]
-        predicted = np.take_along_axis(padded[0], noisy[:, None], axis=1)
-        verified = np.take_along_axis(padded[1], clean[:, None], axis=1)
-        right = (clean == self.of.clean)[:, None].astype(float)
+        usable = self._usable(of_labels)
+        posteriors, (_, proba_verified) = self._cross_fitted
         part = copy(self)
-        part.inside = self.inside[0] & (has_label | (not of_labels)), self.inside[1]
-        return part._powered(predicted, verified, right, known)
+        if of_labels:
+            labels = self.of.noisy, self.of.noisy_of_clean
+            part.inside = self.inside[0] & (self.of.noisy >= 0), self.inside[1]
+        else:  # of verified samples not by the model's calibration, which has seen their true labels
+            proba = self.model.calibrate(self.of.candidates[0].proba[:, : self.c])
+            labels = proba.argmax(axis=1), proba_verified.argmax(axis=1)
+        padded = [np.pad(p, ((0, 0), (0, self.d - self.c))) for p in posteriors]
+        predicted, verified = (np.take_along_axis(p, y[:, None], axis=1) for p, y in zip(padded, labels, strict=True))
+        right = (labels[1] == self.of.clean)[:, None].astype(float)
+        return part._powered(predicted, verified, right, usable)
 
-    def _known(self, need_labels: bool) -> NDArray[np.bool_]:
-        """Mask of the verified samples to use: all, or if noisy labels are required, samples with a noisy label."""
-        known = (self.of.noisy_of_clean >= 0) | (not need_labels)
-        if not known.any():
+    def _usable(self, need_labels: bool) -> NDArray[np.bool_]:
+        """Mask of all verified samples, or of those with a noisy label if it is required."""
+        usable = (self.of.noisy_of_clean >= 0) | (not need_labels)
+        if not usable.any():
             raise ValueError("no verified sample has a noisy label. Keep the noisy labels of verified samples.")
-        return known
+        return usable
 
     def shares_of_batch(self, proba: ArrayLike, y_noisy: ArrayLike | None) -> Estimate:
         """Estimate class shares of another batch.
@@ -336,42 +319,43 @@ class Population:
         Label Shift with Black Box Predictors", 2018). Class means are prediction-powered; variances use the delta
         method.
         """
-        known = self._known(y_noisy is not None)
-        if len(missing := self.model.classes_[self.truth[known].sum(axis=0) == 0]):
-            raise ValueError(
-                f"no sample of {missing.tolist()} is verified. Shares of a batch require some of each class."
-            )
-        given_labels, given_x = self._predictions(self.model._batch(proba, y_noisy))
-        share, scores = _at_likely_shares(given_x if y_noisy is None else given_labels)
-        predicted = given_labels[0]
-        by_class = normalise_rows(predicted.T @ scores[0] + TINY)
+        usable = self._usable(y_noisy is not None)
+        if len(missing := self.model.classes_[self.truth[usable].sum(axis=0) == 0]):
+            raise ValueError(f"no sample of {missing.tolist()} is verified. A batch requires some of each class.")
+        posteriors, probas = self._predictions(self.model._batch(proba, y_noisy))
+        scores = probas if y_noisy is None else posteriors
+        prior = normalise_rows(scores[0].mean(axis=0, keepdims=True) + TINY)[0]
+        share = batch_shares(scores[2], prior)
+        scores = [normalise_rows(p * (share / prior), p) for p in scores]
+        by_class = normalise_rows(posteriors[0].T @ scores[0] + TINY)
         solve = np.linalg.pinv(by_class)
-        of_batch = scores[2] @ solve
+        solved = scores[2] @ solve
+        n = len(solved)
         for _ in range(_ROUNDS):
-            ratio = share / (predicted.mean(axis=0) + TINY)  # how much more often each class is in the batch
-            bias = self._bias(given_labels, scores, ratio, by_class, solve, known)
-            share = normalise_rows(np.maximum(of_batch.mean(axis=0) - bias.mean, 0)[None], share[None])[0]
-        weights = self.truth[known] @ ratio
+            ratio = share / (posteriors[0].mean(axis=0) + TINY)  # how much more often each class is in the batch
+            bias = self._bias(posteriors, scores, ratio, by_class, solve, usable)
+            share = normalise_rows(np.maximum(solved.mean(axis=0) - bias.mean, 0)[None], share[None])[0]
+        weights = self.truth[usable] @ ratio
         df = weights.sum() ** 2 / max((weights**2).sum(), TINY) - 1  # Kish, 1965
-        variance = bias.variance * _student(df) + _variance_of_mean(of_batch)
-        inside = np.clip(share, 1 / (len(of_batch) + 2), 1 - 1 / (len(of_batch) + 2))
+        variance = bias.variance * _student(df) + _variance_of_mean(solved, np.ones(n))
+        inside = np.clip(share, 1 / (n + 2), 1 - 1 / (n + 2))
         return Estimate(share, inside * (1 - inside) / np.maximum(variance, TINY))
 
     def _bias(
-        self, given_labels: list, scores: list, ratio: NDArray, by_class: NDArray, solve: NDArray, known: NDArray
+        self, posteriors: list, scores: list, ratio: NDArray, by_class: NDArray, solve: NDArray, usable: NDArray
     ) -> _PoweredMean:
         """Estimate the errors of the shares of a batch that are due to errors of the class means `by_class`."""
 
         def errors(y: NDArray, score: NDArray) -> NDArray:
             return ((y @ ratio)[:, None] * score - (y * ratio) @ by_class) @ solve
 
-        of_verified = errors(given_labels[1], scores[1])[known]
-        true = errors(self.truth, scores[1])[known]
-        predicted = errors(given_labels[0], scores[0])
-        return _powered_mean(_stratified(predicted, of_verified, true, *self._design(known)))
+        of_verified = errors(posteriors[1], scores[1])[usable]
+        true = errors(self.truth, scores[1])[usable]
+        predicted = errors(posteriors[0], scores[0])
+        return _powered_mean(_stratified(predicted, of_verified, true, *self._design(usable)))
 
     @cached_property
-    def _own(self) -> tuple[list[NDArray], list[NDArray]]:
+    def _cross_fitted(self) -> tuple[list[NDArray], list[NDArray]]:
         return self._predictions()
 
     def _predictions(self, *batch: LabelledSamples) -> tuple[list[NDArray], list[NDArray]]:
@@ -380,16 +364,14 @@ class Population:
         Predictions of verified samples are out-of-fold; all others are means over the folds.
         """
         of = self.of
-        _, of_noisy, of_clean = of.candidates[0]
-        groups = [
-            LabelledSamples(of_noisy, of.noisy, np.full(len(of_noisy), -1), self.model._likelihood(of.rows)),
-            LabelledSamples(
-                of_clean, of.noisy_of_clean, np.full(len(of_clean), -1), self.model._likelihood(of.rows_of_clean)
-            ),
-            *batch,
+        _, proba, proba_clean = of.candidates[0]
+        parts = [
+            LabelledSamples(p, noisy, np.full(len(noisy), -1), self.model._likelihood(rows))
+            for p, noisy, rows in ((proba, of.noisy, of.rows), (proba_clean, of.noisy_of_clean, of.rows_of_clean))
         ]
-        given_x = [np.zeros((len(group.noisy), self.c)) for group in groups]
-        given_labels = [np.zeros((len(group.noisy), self.c)) for group in groups]
+        parts += batch
+        calibrated = [np.zeros((len(part.noisy), self.c)) for part in parts]
+        posteriors = [np.zeros((len(part.noisy), self.c)) for part in parts]
         T = np.vstack([self.model.transition_matrix_, np.eye(self.d)[self.c :]])
         prior = with_other_labels(self.model.prior, self.c, self.d)
         # random folds: with fixed class shares, a class that is more frequent in a fold would be predicted too seldom
@@ -399,34 +381,34 @@ class Population:
         folds = list(folds_of(order, _FOLDS, None if of.groups is None else of.groups[1]))
         for out in folds:
             fit = fit_noise(some.without(out), T, prior, stratified=False)
-            for k, group in enumerate(groups):
+            for k, part in enumerate(parts):
                 rows, n = (out, 1) if k == 1 else (slice(None), len(folds))
-                samples = LabelledSamples._make(None if a is None else a[rows] for a in group)
-                samples = samples._replace(proba=fit.calibrated(samples.proba)[:, : self.c])
-                given_x[k][rows] += samples.proba / n
-                given_labels[k][rows] += samples.posterior(fit.channel.of_classes(self.c)) / n
-        return given_labels, given_x
+                part = LabelledSamples._make(None if a is None else a[rows] for a in part)
+                part = part._replace(proba=fit.calibrated(part.proba)[:, : self.c])
+                calibrated[k][rows] += part.proba / n
+                posteriors[k][rows] += part.posterior(fit.channel.of_classes(self.c)) / n
+        return posteriors, calibrated
 
-    def _design(self, known: NDArray[np.bool_]) -> tuple[Any, NDArray | None, Any, Any]:
+    def _design(self, usable: NDArray[np.bool_]) -> tuple[Any, NDArray | None, Any, Any]:
         """Strata of the given labels if verified samples can have been drawn by these; weights, groups, and weights.
 
         The first weights are those of the draw, the others those of the population, as in `prediction_powered`.
         """
         of = self.of
         inside, _ = self.inside
-        groups = of_samples(of.groups, inside, known)
-        design = of_samples(of.weights, inside, known)
+        groups = of_samples(of.groups, inside, usable)
+        design = of_samples(of.weights, inside, usable)
         if of.drawn is not None:
-            return (), 1 / of.drawn[known], groups, design
+            return (), 1 / of.drawn[usable], groups, design
         if groups is not None or design is not None:
-            return (), of.weights_of_clean(np.zeros(self.d))[known], groups, design
-        given = of.noisy_of_clean[known]
-        return strata_of_labels(of.noisy[inside], given, self.d) if (given >= 0).all() else (), None, None, None
+            return (), of.weights_of_clean(np.zeros(self.d))[usable], groups, design
+        noisy = of.noisy_of_clean[usable]
+        return strata_of_labels(of.noisy[inside], noisy, self.d) if (noisy >= 0).all() else (), None, None, None
 
-    def _powered(self, predicted: NDArray, verified: NDArray, true: NDArray, known: NDArray) -> Estimate:
+    def _powered(self, predicted: NDArray, verified: NDArray, true: NDArray, usable: NDArray) -> Estimate:
         """Estimate means of the samples inside; without verified samples, predicted ones of no precision."""
-        inside, of_clean = self.inside
-        known = known & of_clean
-        if not known.any():
+        inside, verified_inside = self.inside
+        usable = usable & verified_inside
+        if not usable.any():
             return Estimate(predicted[inside].mean(axis=0), np.zeros(predicted.shape[1]))
-        return prediction_powered(predicted[inside], verified[known], true[known], *self._design(known))
+        return prediction_powered(predicted[inside], verified[usable], true[usable], *self._design(usable))

@@ -6,9 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from ..labels._arrays import is_number
 from ..labels._encode import encode, shortened
-from ..transition._checks import check_count, check_level
+from ..transition._checks import check_count
 from ..transition._noise import RandomState, as_generator
 from ._samples import data_frame
 
@@ -45,19 +44,16 @@ class Plan(NamedTuple):
 # ---------------------------------------------------------------------------- which
 def suggest_samples(model: Any, n: int, target: str, of: Any, random_state: RandomState) -> Any:
     """Draw samples with known probabilities; see `LabelNoiseModel.suggest_samples`."""
-    out_of_fold = samples_of_fit(model)
+    samples = samples_of_fit(model)
     if model.verified_sampling == "stratified":
-        raise ValueError(
-            "suggest_samples requires verified samples drawn at random, but verified_sampling is 'stratified'. Verify "
-            "random samples and pass verified_sampling='random'."
-        )
+        raise ValueError("verified samples are stratified by class. suggest_samples requires a draw at random.")
     n = check_count(n, 1, "n")
-    if n > (most := len(out_of_fold.noisy)):
+    if n > (most := len(samples.noisy)):
         raise ValueError(f"n={n}, but only {most} samples are not verified; pass at most {most}.")
     probability = inclusion_probabilities(draw_sizes(model, target, of), n)
     chosen = draw_systematically(probability, as_generator(random_state))
-    relative = probability[chosen] * (len(probability) / n)
-    return data_frame({"position": out_of_fold.rows[chosen], "probability": relative})
+    relative = probability[chosen] * (most / n)
+    return data_frame({"position": samples.rows[chosen], "probability": relative})
 
 
 def draw_sizes(model: Any, target: str, of: Any = None) -> NDArray[np.float64]:
@@ -76,11 +72,11 @@ def draw_sizes(model: Any, target: str, of: Any = None) -> NDArray[np.float64]:
         (k,) = encode(np.array([of]), model.classes_, "of")
         return _half_at_random(model.posterior_of_fit()[:, k])
     variance = _posterior_variances(model, target)
-    tiny = np.finfo(float).tiny
     unit = variance.mean(axis=0)
     if target == "transition":
         unit = model.posterior_of_fit().mean(axis=0) ** 2
-    return _half_at_random(np.sqrt((variance / np.maximum(unit, _SMALLEST_UNIT * max(unit.max(), tiny))).sum(axis=1)))
+    unit = np.maximum(unit, _SMALLEST_UNIT * max(unit.max(), np.finfo(float).tiny))
+    return _half_at_random(np.sqrt((variance / unit).sum(axis=1)))
 
 
 def _half_at_random(size: NDArray) -> NDArray[np.float64]:
@@ -102,13 +98,15 @@ def _posterior_variances(model: Any, target: str) -> NDArray[np.float64]:
 
 def inclusion_probabilities(sizes: NDArray, n: int) -> NDArray[np.float64]:
     """Scale positive sizes to probabilities of at most 1 that sum to n."""
-    found, certain = np.ones(len(sizes)), np.zeros(len(sizes), dtype=bool)
+    probability = np.ones(len(sizes))
+    certain = np.zeros(len(sizes), dtype=bool)
     while True:
-        found[~certain] = (n - certain.sum()) * sizes[~certain] / max(sizes[~certain].sum(), np.finfo(float).tiny)
-        if not (more := ~certain & (found >= 1)).any():
-            return found
+        left = sizes[~certain]
+        probability[~certain] = (n - certain.sum()) * left / max(left.sum(), np.finfo(float).tiny)
+        if not (more := ~certain & (probability >= 1)).any():
+            return probability
         certain |= more
-        found[certain] = 1.0
+        probability[certain] = 1.0
 
 
 def draw_systematically(probability: NDArray, rng: np.random.RandomState | np.random.Generator) -> NDArray[np.intp]:
@@ -124,17 +122,7 @@ def draw_systematically(probability: NDArray, rng: np.random.RandomState | np.ra
 
 
 # ---------------------------------------------------------------------------- how many
-def plan_verification(model: Any, target: str, width: float, level: float) -> Plan:
-    """Plan the number of samples to verify; see `LabelNoiseModel.plan_verification`."""
-    if not is_number(width) or not 0 < width < 0.5:
-        raise ValueError(f"width={width!r}; pass the half width of the intervals, a number above 0 and below 0.5.")
-    z = float(special.ndtri((1 + check_level(level)) / 2))
-    if target == "transition":
-        return _plan_of_rates(model, width, level, z)
-    return _plan_of_shares(model, target, width, level, z)
-
-
-def _plan_of_rates(model: Any, width: float, level: float, z: float) -> Plan:
+def plan_rates(model: Any, width: float, level: float) -> Plan:
     """Plan samples of each class for an interval of its noise rate r of at most ± width.
 
     m pairs of labels have an interval of half width ``h = z sqrt(r (1 - r) / m)``. Information is additive: with the
@@ -143,16 +131,16 @@ def _plan_of_rates(model: Any, width: float, level: float, z: float) -> Plan:
     """
     rate = 1 - model.transition_matrix_.diagonal()
     c = len(rate)
-    half_width, informed = np.full(c, 0.5), np.zeros(c)
+    half_width, information = np.full(c, 0.5), np.zeros(c)
     if model.uncertainty_ is not None:
         low, high = model.transition_interval(level)
         half_width = (high - low).diagonal() / 2
-        informed = 1 / np.maximum(half_width, 1e-12) ** 2
+        information = 1 / np.maximum(half_width, 1e-12) ** 2
     bounded = np.clip(rate, width, 1 - width)
-    m = z**2 * bounded * (1 - bounded) * (1 / width**2 - informed)
+    m = _z(level) ** 2 * bounded * (1 - bounded) * (1 / width**2 - information)
     m = np.ceil(np.maximum(m, 0) - 1e-9).astype(np.intp)
-    verified = getattr(model, "out_of_fold_", None)
-    n_verified = np.zeros(c, dtype=np.intp) if verified is None else verified.pairs.sum(axis=1)[:c]
+    samples = getattr(model, "out_of_fold_", None)
+    n_verified = np.zeros(c, dtype=np.intp) if samples is None else samples.pairs.sum(axis=1)[:c]
     columns = {"estimate": rate, "half_width": half_width, "n_verified": n_verified, "n_to_verify": m}
     n = int(m.sum())
     words = f"The noise rate of every class is known within ± {width:g}."
@@ -165,7 +153,12 @@ def _plan_of_rates(model: Any, width: float, level: float, z: float) -> Plan:
     return Plan(data_frame(columns, model.classes_), n, words)
 
 
-def _plan_of_shares(model: Any, target: str, width: float, level: float, z: float) -> Plan:
+def _z(level: float) -> float:
+    """Half width of a normal interval in standard errors."""
+    return float(special.ndtri((1 + level) / 2))
+
+
+def plan_shares(model: Any, target: str, width: float, level: float) -> Plan:
     """Plan samples of `suggest_samples` for intervals of shares or of the accuracy of at most ± width.
 
     A share p has the variance ``p (1 - p) / n`` if all n samples are verified, plus ``R / m`` for m samples verified at
@@ -175,15 +168,17 @@ def _plan_of_shares(model: Any, target: str, width: float, level: float, z: floa
 
     Hence ``(m + m')^2 = b (m + g m')``, with b = R divided by the variance that random samples may add.
     """
-    of = samples_of_fit(model)
+    samples = samples_of_fit(model)
+    g = _factor_of_draw(model, target)
     if target == "shares":
         what = "every class share"
         table = model.class_shares(level)
     else:
         what = "the classifier's accuracy"
         table = data_frame([model.accuracy_interval(level)], ["classifier"])
-    m = len(of.clean)
-    left = len(of.noisy)
+    z = _z(level)
+    m = len(samples.clean)
+    left = len(samples.noisy)
     p = table.iloc[:, 0].to_numpy()
     half_width = (table.upper - table.lower).to_numpy() / 2
     least = p * (1 - p) / (m + left)
@@ -191,7 +186,7 @@ def _plan_of_shares(model: Any, target: str, width: float, level: float, z: floa
     goal = (width / z) ** 2 - least
     b = np.divide(now * m, goal, out=np.full(len(p), np.inf), where=goal > 0)
     b = np.minimum(b, 1e3 * (m + left) ** 2)
-    half = _factor_of_draw(model, target) * b / 2 - m
+    half = g * b / 2 - m
     more = half + np.sqrt(np.maximum(half**2 - m * (m - b), 0))
     more = np.where(now <= goal, 0, np.minimum(np.ceil(more), left)).astype(np.intp)
     columns = {"estimate": p, "half_width": half_width, "n_verified": np.full(len(p), m), "n_to_verify": more}
@@ -216,12 +211,9 @@ def _factor_of_draw(model: Any, target: str) -> NDArray[np.float64]:
 
 def samples_of_fit(model: Any) -> Any:
     """Samples of the fit; raise without a fit, if T was given, or if some samples have no probabilities."""
-    out_of_fold = getattr(model, "out_of_fold_", None)
-    if out_of_fold is None:
+    samples = getattr(model, "out_of_fold_", None)
+    if samples is None:
         raise ValueError("the model was not fitted to samples. Call fit with probabilities and labels.")
-    if len(out_of_fold.noisy) < out_of_fold.n_noisy:
-        raise ValueError(
-            f"{len(out_of_fold.noisy)} of {out_of_fold.n_noisy} noisy samples have out-of-fold probabilities, but all "
-            "need them. Fit EMTransitionClassifier with cv=3 instead of cv=None."
-        )
-    return out_of_fold
+    if len(samples.noisy) < samples.n_noisy:
+        raise ValueError("some noisy samples have no out-of-fold probabilities. Fit with cv=3 instead of cv=None.")
+    return samples

@@ -1,6 +1,5 @@
 """Noise reports of noise models: facts, words and an HTML page."""
 
-from ._make import noise_report
-from ._report import NoiseReport
+from ._report import NoiseReport, noise_report
 
 __all__ = ["NoiseReport", "noise_report"]

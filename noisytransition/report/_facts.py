@@ -34,7 +34,7 @@ class Clean(NamedTuple):
     pvalue: float | None = None
 
 
-class _Known(NamedTuple):
+class _Estimates(NamedTuple):
     """Estimates of a fitted model. Without error bars, `low` and `high` are T."""
 
     names: list
@@ -42,7 +42,6 @@ class _Known(NamedTuple):
     counts: NDArray[np.float64]
     low: NDArray[np.float64]
     high: NDArray[np.float64]
-    bars: bool
 
     @property
     def rate(self) -> float:
@@ -54,36 +53,39 @@ class _Known(NamedTuple):
         return {"low": self.low[at].tolist(), "high": self.high[at].tolist()}
 
 
-def _known(model: Any, level: float) -> _Known:
-    if len(model.labels_) > len(model.classes_):
-        others = model.labels_[len(model.classes_) :].tolist()
-        raise ValueError(f"noise_report does not support labels that are no classes, such as {others}. Drop them.")
+def _estimates(model: Any, level: float) -> _Estimates:
     T = model.transition_matrix_
-    bars = hasattr(model, "transition_std_")
-    low, high = model.transition_interval(level) if bars else (T, T)
-    return _Known([plain(name) for name in model.classes_], T, model.noisy_class_counts_, low, high, bars)
+    low, high = (T, T) if model.uncertainty_ is None else model.transition_interval(level)
+    return _Estimates([plain(name) for name in model.classes_], T, model.noisy_class_counts_, low, high)
 
 
 def make_facts(model: Any, judged: Judged, clean: Clean | None, shown: list[Facts], level: float, title: str) -> Facts:
     """Collect the facts of a report; see `NoiseReport`. `shown` has names and contents of the first label issues."""
-    known = _known(model, level)
+    if others := model.labels_[len(model.classes_) :].tolist():
+        raise ValueError(f"noise_report does not support labels that are no classes, such as {others}. Drop them.")
+    estimates = _estimates(model, level)
+    bars = model.uncertainty_ is not None
     n_to_verify = model.plan_verification(width=_PLANNED_HALF_WIDTH, level=level).table.n_to_verify.to_numpy()
     facts: Facts = {
         "title": short(title, 200),
         "created": datetime.now().astimezone().isoformat(timespec="seconds"),
-        "data": {"n_rows": len(judged.noisy), "n_classes": len(known.T), "level": level, "error_bars": known.bars},
-        "noise": _noise(known, clean, level),
-        "transition": _transition(known),
-        "flips": _flips(known),
-        "classes": _classes(known, judged, clean, n_to_verify),
-        "calibration": None if clean is None or clean.proba is None else _calibration(clean.proba, clean.y, level),
+        "data": {"n_rows": len(judged.noisy), "n_classes": len(estimates.T), "level": level, "error_bars": bars},
+        "noise": _noise(estimates, clean, level),
+        "transition": _transition(estimates),
+        "flips": _flips(estimates, model._flips()[:_MOST_FLIPS]),
+        "classes": _classes(estimates, judged, clean, n_to_verify),
+        "calibration": None,
         "views": model.shares_of_views_,
-        "label_issues": _label_issues(known, judged, shown),
-        "one_transition_matrix": _test_of_one_T(clean),
+        "label_issues": _label_issues(estimates, judged, shown),
+        "one_transition_matrix": None,
         "sources": None if model.sources_ is None else _sources(model.source_summary(level)),
         "diagnostics": dict(model.diagnostics_),
     }
-    if not known.bars:
+    if clean is not None and clean.proba is not None:
+        facts["calibration"] = _calibration(clean.proba, clean.y, level)
+    if clean is not None and clean.pvalue is not None:
+        facts["one_transition_matrix"] = {"pvalue": clean.pvalue, "n_rows": len(clean.y)}
+    if not bars:
         for estimated in (facts["noise"], facts["transition"], *facts["flips"], *facts["classes"]["listed"]):
             estimated |= {"low": None, "high": None}
     return facts
@@ -93,96 +95,99 @@ def _share(k: int, n: int, level: float) -> dict[str, float]:
     """Confidence bounds of a share of k of n samples (Clopper and Pearson, 1934)."""
     from scipy.stats import binomtest  # slow to import
 
-    found = binomtest(k, n).proportion_ci(level, "exact")
-    return {"low": float(found.low), "high": float(found.high)}
+    bounds = binomtest(k, n).proportion_ci(level, "exact")
+    return {"low": float(bounds.low), "high": float(bounds.high)}
 
 
 # ---------------------------------------------------------------------------- noise and T
-def _noise(known: _Known, clean: Clean | None, level: float) -> Facts:
+def _noise(estimates: _Estimates, clean: Clean | None, level: float) -> Facts:
     """Share of wrong labels. Errors of the rows of T are treated as independent."""
-    weights = known.counts / known.counts.sum()
-    kept = known.T.diagonal()
-    low = known.rate - float(np.linalg.norm(weights * (known.high.diagonal() - kept)))
-    high = known.rate + float(np.linalg.norm(weights * (kept - known.low.diagonal())))
+    weights = estimates.counts / estimates.counts.sum()
+    right = estimates.T.diagonal()
+    rate = estimates.rate
+    low = rate - float(np.linalg.norm(weights * (estimates.high.diagonal() - right)))
+    high = rate + float(np.linalg.norm(weights * (right - estimates.low.diagonal())))
     verified = None
     if clean is not None and clean.y_noisy is not None:
         n = len(clean.y)
         wrong = int((clean.y != clean.y_noisy).sum())
         verified = {"n_rows": n, "n_wrong": wrong, "rate": wrong / n, **_share(wrong, n, level)}
-    return {"rate": known.rate, "low": max(low, 0.0), "high": min(high, 1.0), "verified": verified}
+    return {"rate": rate, "low": max(low, 0.0), "high": min(high, 1.0), "verified": verified}
 
 
-def _transition(known: _Known) -> Facts:
+def _transition(estimates: _Estimates) -> Facts:
     """T of the classes with the most noise, and the sums of their other entries."""
-    shown = np.sort(np.argsort(known.T.diagonal(), kind="stable")[:_MOST_CLASSES])
+    names, T, *_ = estimates
+    shown = np.sort(np.argsort(T.diagonal(), kind="stable")[:_MOST_CLASSES])
     block = np.ix_(shown, shown)
     return {
-        "classes": [known.names[k] for k in shown],
-        "matrix": known.T[block].tolist(),
-        **known.bounds(*block),
-        "other_classes": np.maximum(1 - known.T[block].sum(axis=1), 0).tolist(),
-        "n_left_out": len(known.names) - len(shown),
+        "classes": [names[k] for k in shown],
+        "matrix": T[block].tolist(),
+        **estimates.bounds(*block),
+        "other_classes": np.maximum(1 - T[block].sum(axis=1), 0).tolist(),
+        "n_left_out": len(names) - len(shown),
     }
 
 
-def _flips(known: _Known) -> list[Facts]:
-    """The most probable flips."""
-    c = len(known.T)
-    off = np.where(np.eye(c, dtype=bool), 1.0, -known.T)
-    order = np.argsort(off, axis=None, kind="stable")[: min(_MOST_FLIPS, c * (c - 1))]
+def _flips(estimates: _Estimates, flips: list[tuple[int, int]]) -> list[Facts]:
+    names, T, counts, *_ = estimates
     return [
         {
-            "true": known.names[i],
-            "noisy": known.names[j],
-            "probability": float(known.T[i, j]),
-            **known.bounds(i, j),
-            "n_rows": float(known.counts[i] * known.T[i, j]),
+            "true": names[i],
+            "noisy": names[j],
+            "probability": float(T[i, j]),
+            **estimates.bounds(i, j),
+            "n_rows": float(counts[i] * T[i, j]),
         }
-        for i, j in (divmod(int(at), c) for at in order)
+        for i, j in flips
     ]
 
 
 # ---------------------------------------------------------------------------- classes
-def _classes(known: _Known, judged: Judged, clean: Clean | None, n_to_verify: NDArray[np.intp]) -> Facts:
+def _classes(estimates: _Estimates, judged: Judged, clean: Clean | None, n_to_verify: NDArray[np.intp]) -> Facts:
     """Noise rate, number of samples and risks of each class; lists the classes with the most risks and noise."""
-    c = len(known.T)
+    names, T, counts, low, high = estimates
+    c = len(names)
     n_given = np.bincount(judged.noisy[judged.noisy >= 0], minlength=c)
     n_clean = None if clean is None else np.bincount(clean.y, minlength=c)
-    found = [
+    classes = [
         {
             "class": name,
-            "noise": 1 - float(known.T[i, i]),
-            "low": 1 - float(known.high[i, i]),
-            "high": 1 - float(known.low[i, i]),
-            "n_rows": float(known.counts[i]),
+            "noise": 1 - float(T[i, i]),
+            "low": 1 - float(high[i, i]),
+            "high": 1 - float(low[i, i]),
+            "n_rows": float(counts[i]),
             "n_given": int(n_given[i]),
             "n_clean": None if n_clean is None else int(n_clean[i]),
             "n_to_verify": int(n_to_verify[i]),
-            "risks": _risks(known, i),
+            "risks": _risks(estimates, i),
         }
-        for i, name in enumerate(known.names)
+        for i, name in enumerate(names)
     ]
-    found.sort(key=lambda of: (-len(of["risks"]), -of["noise"]))
+    classes.sort(key=lambda facts: (-len(facts["risks"]), -facts["noise"]))
     return {
-        "listed": found[:_MOST_CLASSES],
+        "listed": classes[:_MOST_CLASSES],
         "n_left_out": max(c - _MOST_CLASSES, 0),
-        "n_at_risk": sum(bool(of["risks"]) for of in found),
+        "n_at_risk": sum(bool(facts["risks"]) for facts in classes),
         "n_to_verify": int(n_to_verify.sum()),
     }
 
 
-def _risks(known: _Known, i: int) -> list[str]:
+def _risks(estimates: _Estimates, i: int) -> list[str]:
     """Reasons not to trust the labels of a class or its row of T."""
-    found = []
-    noise = 1 - known.T[i, i]
+    names, T, counts, low, high = estimates
+    risks = []
+    noise = 1 - T[i, i]
     if noise >= _WRONG:
-        found.append("more labels are wrong than correct")
-    elif noise >= max(_HIGH, _TIMES_MEAN * known.rate):
-        found.append("high noise")
-    others = np.where(np.arange(len(known.T)) == i, -1.0, known.high[i])
-    if others.max() >= known.low[i, i]:  # within the intervals, the other label may be the more frequent one
-        found.append(f"could swap with {known.names[int(others.argmax())]}")
-    return [*found, "few samples"] if known.counts[i] < _FEW_ROWS else found
+        risks.append("more labels are wrong than correct")
+    elif noise >= max(_HIGH, _TIMES_MEAN * estimates.rate):
+        risks.append("high noise")
+    others = np.where(np.arange(len(T)) == i, -1.0, high[i])
+    if others.max() >= low[i, i]:  # within the intervals, the other label may be the more frequent one
+        risks.append(f"could swap with {names[int(others.argmax())]}")
+    if counts[i] < _FEW_ROWS:
+        risks.append("few samples")
+    return risks
 
 
 # ---------------------------------------------------------------------------- samples
@@ -190,20 +195,24 @@ def _calibration(proba: NDArray, y: NDArray[np.intp], level: float) -> Facts:
     """Accuracy, and expected calibration error over bins of the confidence (Guo et al., ICML 2017)."""
     confidence = proba.max(axis=1)
     right = proba.argmax(axis=1) == y
-    of_row = np.clip(np.ceil(confidence * _N_BINS).astype(int) - 1, 0, _N_BINS - 1)
+    bin_of_sample = np.clip(np.ceil(confidence * _N_BINS).astype(int) - 1, 0, _N_BINS - 1)
 
-    def accuracy(rows: NDArray[np.bool_]) -> Facts:
-        n = int(rows.sum())
+    def accuracy(rows: Any) -> Facts:
+        n = len(right[rows])
         n_right = int(right[rows].sum())
-        of = {"n_rows": n, "accuracy": n_right / n, "confidence": float(confidence[rows].mean())}
-        return of | _share(n_right, n, level)
+        facts = {"n_rows": n, "accuracy": n_right / n, "confidence": float(confidence[rows].mean())}
+        return facts | _share(n_right, n, level)
 
-    bins = [{"from": b / _N_BINS, "to": (b + 1) / _N_BINS, **accuracy(of_row == b)} for b in np.unique(of_row).tolist()]
+    bins = [
+        {"from": b / _N_BINS, "to": (b + 1) / _N_BINS, **accuracy(bin_of_sample == b)}
+        for b in np.unique(bin_of_sample).tolist()
+    ]
     error = sum(b["n_rows"] * abs(b["accuracy"] - b["confidence"]) for b in bins) / len(y)
-    return {**accuracy(of_row >= 0), "expected_calibration_error": error, "bins": bins}
+    return {**accuracy(slice(None)), "expected_calibration_error": error, "bins": bins}
 
 
-def _label_issues(known: _Known, judged: Judged, shown: list[Facts]) -> Facts:
+def _label_issues(estimates: _Estimates, judged: Judged, shown: list[Facts]) -> Facts:
+    names = estimates.names
     issues = judged.issues()
     is_unverified = ~judged.is_verified & (judged.noisy >= 0)
     return {
@@ -211,13 +220,13 @@ def _label_issues(known: _Known, judged: Judged, shown: list[Facts]) -> Facts:
         "n_issues": len(issues),
         "n_expected": float((1 - judged.quality[is_unverified]).sum()),
         "agreement": judged.agreement,
-        "right": 1 - known.rate,
-        "memorised": judged.agreement > 1 - known.rate + _MEMORISED,
+        "right": 1 - estimates.rate,
+        "memorised": judged.agreement > 1 - estimates.rate + _MEMORISED,
         "listed": [
             {
                 **sample,
-                "given": known.names[judged.noisy[n]],
-                "suggested": known.names[judged.suggested[n]],
+                "given": names[judged.noisy[n]],
+                "suggested": names[judged.suggested[n]],
                 "given_probability": float(judged.quality[n]),
                 "suggested_probability": float(judged.certainty[n]),
             }
@@ -231,7 +240,3 @@ def _sources(summary: Any) -> Facts:
     rows = summary.sort_values("right", kind="stable").head(_MOST_CLASSES).reset_index(names="source")
     listed = [{name: plain(value) for name, value in row.items()} for row in rows.to_dict("records")]
     return {"listed": listed, "n_left_out": len(summary) - len(listed)}
-
-
-def _test_of_one_T(clean: Clean | None) -> Facts | None:
-    return None if clean is None or clean.pvalue is None else {"pvalue": clean.pvalue, "n_rows": len(clean.y)}

@@ -39,7 +39,7 @@ def number(n: float) -> str:
 
 def interval(low: float | None, high: float | None) -> str:
     """Format an interval, such as "[0.35, 0.42]"; "" if unknown."""
-    return "" if low is None or high is None else f"[{low:.2f}, {high:.2f}]"
+    return "" if low is None else f"[{low:.2f}, {high:.2f}]"
 
 
 def percents(low: float | None, high: float | None) -> str:

@@ -37,50 +37,47 @@ def _noise(facts: Facts) -> list[str]:
     counted = noise["verified"]
     bars = percents(noise["low"], noise["high"])
     level = f" ({facts['data']['level'] * 100:.4g} % interval: {bars})" if bars else ""
-    found = [f"About {percent(noise['rate'])} of the labels are wrong{level}."]
+    sentences = [f"About {percent(noise['rate'])} of the labels are wrong{level}."]
     if counted:
         low, high = (noise["low"], noise["high"]) if bars else (noise["rate"], noise["rate"])
         verdict = "Both estimates agree."
         if low > counted["high"] or counted["low"] > high:
             verdict = "The estimates disagree: verified samples are not a random sample, or one T is not enough."
-        found.append(
+        sentences.append(
             f"Wrong labels of {of(counted['n_rows'], 'verified sample')}: {number(counted['n_wrong'])}, or "
             f"{estimate(counted['rate'], counted['low'], counted['high'])}. {verdict}"
         )
-    return found
+    return sentences
 
 
 def _transition(facts: Facts) -> list[str]:
     flip = facts["flips"][0]
     share = estimate(flip["probability"], flip["low"], flip["high"])
-    found = [f"The most probable flip: {share} of the samples of class {flip['true']} are labelled {flip['noisy']}."]
+    most = f"The most probable flip: {share} of the samples of class {flip['true']} are labelled {flip['noisy']}."
     if flip["probability"] < _NO_FLIP:
-        found = [f"No flip has a probability of {percent(_NO_FLIP)} or more."]
+        most = f"No flip has a probability of {percent(_NO_FLIP)} or more."
+    intervals = "There are no intervals: they require EM or a LabelNoiseModel, and at most 50 classes."
     if facts["data"]["error_bars"]:
-        found.append("The intervals assume one T for all samples and verified samples drawn at random.")
-    else:
-        found.append("There are no intervals: they require EM or a LabelNoiseModel, and at most 50 classes.")
-    if left_out := facts["transition"]["n_left_out"]:
-        found.append(f'{of(left_out, "class")} with less noise are summed as "others".')
-    return found
+        intervals = "The intervals assume one T for all samples and verified samples drawn at random."
+    left_out = facts["transition"]["n_left_out"]
+    return [most, intervals] + [f'{of(left_out, "class")} with less noise are summed as "others".'] * bool(left_out)
 
 
 def _classes(facts: Facts) -> list[str]:
     classes = facts["classes"]
+    sentences = ["No class has a high estimated noise rate or few samples. Without intervals, T may be wrong."]
     if n := classes["n_at_risk"]:
-        named = [str(of_class["class"]) for of_class in classes["listed"][:_MOST_NAMED] if of_class["risks"]]
-        more = f" and {number(n - len(named))} more" if n > len(named) else ""
-        found = [f"Classes at risk: {', '.join(named)}{more}."]
+        names = [str(listed["class"]) for listed in classes["listed"][:_MOST_NAMED] if listed["risks"]]
+        more = f" and {number(n - len(names))} more" if n > len(names) else ""
+        sentences = [f"Classes at risk: {', '.join(names)}{more}."]
     elif facts["data"]["error_bars"]:
-        found = ["No class is at risk: none has a high noise rate, few samples, or a label that could swap."]
-    else:
-        found = ["No class has a high estimated noise rate or few samples. Without intervals, T may be wrong."]
+        sentences = ["No class is at risk: none has a high noise rate, few samples, or a label that could swap."]
     if n_rows := classes["n_to_verify"]:
-        found.append(
+        sentences.append(
             f"To know the noise rate of every class within ± 0.05, verify {of(n_rows, 'more sample')} with a noisy "
             'label (column "to verify").'
         )
-    return found
+    return sentences
 
 
 def _views(facts: Facts) -> list[str]:
@@ -88,7 +85,7 @@ def _views(facts: Facts) -> list[str]:
     if not facts["views"] or not any(facts["views"].values()):
         return []
     names = {"features": "the features", "label": "the given labels", "clean": "the verified samples alone"}
-    ordered = sorted(facts["views"].items(), key=lambda of: -of[1])
+    ordered = sorted(facts["views"].items(), key=lambda view: -view[1])
     *first, last = (f"{names[view]} ({percent(share)})" for view, share in ordered)
     return [
         f"The classifier learned from {', '.join(first)} and {last}. A part counts less if it is wrong about held-out "
@@ -97,36 +94,36 @@ def _views(facts: Facts) -> list[str]:
 
 
 def _calibration(facts: Facts) -> list[str]:
-    found = facts["calibration"]
-    if found is None:
+    calibration = facts["calibration"]
+    if calibration is None:
         return [
             "No clean samples were given: pass X_clean and y_clean, samples that fit has not seen. Without, "
             "accuracy_interval and cross-validation by VerifiedKFold estimate the accuracy from verified samples.",
             *_views(facts),
         ]
-    accuracy = estimate(found["accuracy"], found["low"], found["high"])
+    accuracy = estimate(calibration["accuracy"], calibration["low"], calibration["high"])
     return [
-        f"The accuracy on {of(found['n_rows'], 'clean sample')} is {accuracy} and the mean confidence "
-        f"{percent(found['confidence'])}.",
-        f"Expected calibration error: {found['expected_calibration_error']:.3f}, over bins of the probability of the "
-        "predicted class. If the classifier was trained on these samples, it is too low and the accuracy too high.",
+        f"The accuracy on {of(calibration['n_rows'], 'clean sample')} is {accuracy} and the mean confidence "
+        f"{percent(calibration['confidence'])}.",
+        f"Expected calibration error: {calibration['expected_calibration_error']:.3f}, over bins of the probability of "
+        "the predicted class. If the classifier was trained on these samples, it is too low and the accuracy too high.",
         *_views(facts),
     ]
 
 
 def _label_issues(facts: Facts) -> list[str]:
-    found = facts["label_issues"]
-    rows = of(found["n_rows"], "sample" if found["n_rows"] == facts["data"]["n_rows"] else "unverified sample")
+    issues = facts["label_issues"]
+    rows = of(issues["n_rows"], "sample" if issues["n_rows"] == facts["data"]["n_rows"] else "unverified sample")
     sentences = [
-        f"Labels that are more probably wrong than correct: {number(found['n_issues'])} of {rows}; "
-        f"{number(found['n_expected'])} wrong labels are expected."
+        f"Labels that are more probably wrong than correct: {number(issues['n_issues'])} of {rows}; "
+        f"{number(issues['n_expected'])} wrong labels are expected."
     ]
-    if left_out := found["n_issues"] - len(found["listed"]):
+    if left_out := issues["n_issues"] - len(issues["listed"]):
         sentences.append(f"{number(left_out)} are not listed: increase max_samples, or call find_label_issues.")
-    if found["memorised"]:
+    if issues["memorised"]:
         sentences.append(
-            f"The classifier agrees with {percent(found['agreement'])} of the labels, but by T only "
-            f"{percent(found['right'])} are correct: it memorised wrong labels. Pass out-of-fold probabilities "
+            f"The classifier agrees with {percent(issues['agreement'])} of the labels, but by T only "
+            f"{percent(issues['right'])} are correct: it memorised wrong labels. Pass out-of-fold probabilities "
             "as proba=."
         )
     advice = "Suggestions depend on this classifier and this T. Inspect a sample before you change its label."
@@ -146,13 +143,13 @@ def _one_transition_matrix(facts: Facts) -> list[str]:
 
 
 def _sources(facts: Facts) -> list[str]:
-    found = facts["sources"]
-    if found is None:
+    sources = facts["sources"]
+    if sources is None:
         return []
-    n = len(found["listed"]) + found["n_left_out"]
+    n = len(sources["listed"]) + sources["n_left_out"]
     worst, best = (
         f"{estimate(source['right'], source['lower'], source['upper'])} of the labels of {source['source']} are correct"
-        for source in (found["listed"][0], found["listed"][-1])
+        for source in (sources["listed"][0], sources["listed"][-1])
     )
-    known = [facts["diagnostics"][name] for name in _OF_SOURCES if name in facts["diagnostics"]]
-    return [f"{of(n, 'source')} of labels: {worst}; {best}.", *(f"{text[0].upper()}{text[1:]}." for text in known)]
+    reasons = [facts["diagnostics"][name] for name in _OF_SOURCES if name in facts["diagnostics"]]
+    return [f"{of(n, 'source')} of labels: {worst}; {best}.", *(f"{text[0].upper()}{text[1:]}." for text in reasons)]

@@ -20,8 +20,7 @@ def check_transition_matrix(
         raise ValueError(f"{name} has shape {T.shape}; pass a square matrix with one row and one column per class.")
     if n_classes is not None and len(T) != n_classes:
         raise ValueError(
-            f"{name} has {len(T)} rows and columns, but there are {n_classes} classes; pass one row and one "
-            "column per class, in the order of the classes."
+            f"{name} has {len(T)} rows and columns, but there are {n_classes} classes; pass one per class."
         )
     advice = "Divide each row by its sum (entry (i, j) is P(noisy = j | true = i))."
     if np.allclose(T.sum(axis=0), 1, rtol=0, atol=1e-6):
@@ -37,20 +36,20 @@ def check_probabilities(proba: ArrayLike, n_classes: int | None = None, name: st
 
 def checked_probabilities(proba: ArrayLike, n_classes: int | None = None, name: str = "proba") -> NDArray:
     """Check block by block like `check_probabilities`, but return an array of any numeric type, without a copy."""
-    given = as_numbers(proba, name)
-    if given.ndim != 2 or not given.shape[1]:
-        raise ValueError(f"{name} has shape {given.shape}; pass a 2-d array (n_samples, n_classes).")
-    if n_classes is not None and given.shape[1] != n_classes:
-        raise ValueError(f"{name} has {given.shape[1]} columns, but there are {n_classes} classes; pass one per class.")
-    for rows in blocks_of_rows(*given.shape):
-        block = given[rows].astype(np.float64, copy=False)
+    array = as_numbers(proba, name)
+    if array.ndim != 2 or not array.shape[1]:
+        raise ValueError(f"{name} has shape {array.shape}; pass a 2-d array (n_samples, n_classes).")
+    if n_classes is not None and array.shape[1] != n_classes:
+        raise ValueError(f"{name} has {array.shape[1]} columns, but there are {n_classes} classes; pass one per class.")
+    for rows in blocks_of_rows(*array.shape):
+        block = array[rows].astype(np.float64, copy=False)
         _check_rows(block, name, 1e-3, "If these are logits, apply softmax.", rows.start)
-    return given
+    return array
 
 
-def blocks_of_rows(n: int, n_columns: int, size: int = _BLOCK) -> list[slice]:
-    """Blocks of rows with about `size` numbers each; by default, 1 MB of float64."""
-    size = max(size // n_columns, 1)
+def blocks_of_rows(n: int, n_columns: int) -> list[slice]:
+    """Blocks of rows with about 1 MB of float64 each."""
+    size = max(_BLOCK // n_columns, 1)
     return [slice(i, min(i + size, n)) for i in range(0, n, size)]
 
 
@@ -84,10 +83,8 @@ def _check_rows(array: NDArray[np.float64], name: str, tolerance: float, advice:
     for fault, wrong in ("NaN or infinite", ~np.isfinite(array)), ("negative", array < 0):
         if wrong.any():
             row, column = np.argwhere(wrong)[0]
-            raise ValueError(
-                f"{name}[{first + row}, {column}] = {array[row, column]:.6g} is {fault}; pass probabilities, such as "
-                "the softmax of logits."
-            )
+            entry = f"{name}[{first + row}, {column}] = {array[row, column]:.6g}"
+            raise ValueError(f"{entry} is {fault}; pass probabilities, such as the softmax of logits.")
     sums = array.sum(axis=1)
     if (wrong := np.abs(sums - 1) > tolerance).any():
         row = int(wrong.argmax())

@@ -86,48 +86,48 @@ def class_conditional_test(
     0.001
     """
     n_classes = None if proba is None else check_probabilities(proba).shape[1]
-    y, s, named = indices_of_both(y_true, y_noisy, n_classes, classes)
-    given = _given(groups, features, in_class_order(proba, named, rows=False), len(y))
-    noise = {} if groups is None else _noise(y != s, y, as_array(groups, "groups").astype(str))
-    pvalues = _adjusted_pvalues(list(_permuted_statistics(y, s, given, n_permutations, random_state)))
+    y, s, names = indices_of_both(y_true, y_noisy, n_classes, classes)
+    groups = None if groups is None else as_array(groups, "groups").astype(str)
+    variables = _variables(groups, features, in_class_order(proba, names, rows=False), len(y))
+    noise = {} if groups is None else _noise(y != s, y, groups)
+    pvalues = _adjusted_pvalues(list(_permuted_statistics(y, s, variables, n_permutations, random_state)))
     return ClassConditionalTest(min(pvalues.values()), pvalues, noise)
 
 
 def _permuted_statistics(
-    y: NDArray[np.intp], s: NDArray[np.intp], given: dict[str, NDArray], n: int, random_state: RandomState
+    y: NDArray[np.intp], s: NDArray[np.intp], variables: dict[str, NDArray], n: int, random_state: RandomState
 ) -> Iterator[dict[str, float]]:
     """Yield the statistics of the noisy labels as given, and n times permuted within true classes."""
     rows_of_classes = [np.flatnonzero(y == label) for label in np.unique(y)]
     permuted = [rows for rows in rows_of_classes if np.ptp(s[rows])]
     if not permuted:
         raise ValueError("no true class has samples with different noisy labels; pass more samples, or noisy ones.")
-    scores = {name: _scores(name, values, rows_of_classes) for name, values in given.items()}
+    scores = {name: _scores(name, values, rows_of_classes) for name, values in variables.items()}
     codes, pairs = np.unique(y * (s.max() + 1) + s, return_inverse=True)
     labels = np.divmod(codes, s.max() + 1)
     random = as_generator(random_state)
-    yield _statistics(pairs, *labels, given, scores)
+    yield _statistics(pairs, *labels, variables, scores)
     for _ in range(check_count(n, 1, "n_permutations")):
         for rows in permuted:
             pairs[rows] = random.permutation(pairs[rows])
-        yield _statistics(pairs, *labels, given, scores)
+        yield _statistics(pairs, *labels, variables, scores)
 
 
-def _given(groups: Any, features: Any, proba: Any, n: int) -> dict[str, NDArray]:
+def _variables(groups: NDArray | None, features: Any, proba: Any, n: int) -> dict[str, NDArray]:
     """Variables that T may depend on: scaled indicators of groups, features, and logarithms of probabilities."""
-    given: dict[str, NDArray] = {}
+    variables: dict[str, NDArray] = {}
     if groups is not None:
-        names = as_array(groups, "groups").astype(str)
-        is_in_group = names[:, None] == np.unique(names)
-        given["groups"] = is_in_group / np.sqrt(is_in_group.mean(axis=0))
+        is_in_group = groups[:, None] == np.unique(groups)
+        variables["groups"] = is_in_group / np.sqrt(is_in_group.mean(axis=0))
     if features is not None:
-        given["features"] = np.atleast_2d(as_floats(features, "features").T).T
-        if given["features"].ndim != 2 or not np.isfinite(given["features"]).all():
+        variables["features"] = np.atleast_2d(as_floats(features, "features").T).T
+        if variables["features"].ndim != 2 or not np.isfinite(variables["features"]).all():
             raise ValueError("features has NaN, infinite values or more than two dimensions; pass rows of numbers.")
     if proba is not None:
-        given["posteriors"] = finite_log(check_probabilities(proba))
-    if not given or any(len(values) != n for values in given.values()):
+        variables["posteriors"] = finite_log(check_probabilities(proba))
+    if not variables or any(len(values) != n for values in variables.values()):
         raise ValueError(f"pass groups=, features= or proba=, with one entry for each of the {n} samples in y_true.")
-    return given
+    return variables
 
 
 def _scores(name: str, values: NDArray, rows_of_classes: list[NDArray[np.intp]]) -> NDArray[np.float64]:
@@ -138,37 +138,37 @@ def _scores(name: str, values: NDArray, rows_of_classes: list[NDArray[np.intp]])
     for rows in rows_of_classes:
         if name != "groups":
             ranks = (2 * rankdata(values[rows], axis=0) - 1) / len(rows) - 1  # from -1 to 1
-            of_class = np.hstack([ranks, ranks**2])
-            std = of_class.std(axis=0)
-            scores[rows] = of_class / np.where(std > _ROUNDING, std, 1)
+            powers = np.hstack([ranks, ranks**2])
+            std = powers.std(axis=0)
+            scores[rows] = powers / np.where(std > _ROUNDING, std, 1)
         scores[rows] -= scores[rows].mean(axis=0)
     return scores
 
 
-def _statistics(pairs: NDArray, true: NDArray, noisy: NDArray, given: dict, scores: dict) -> dict[str, float]:
+def _statistics(pairs: NDArray, true: NDArray, noisy: NDArray, variables: dict, scores: dict) -> dict[str, float]:
     """Statistics of one permutation; `true` and `noisy` are the labels of each pair."""
     n = len(pairs)
     rows_of_pairs = csc_array((np.ones(n), pairs, np.arange(n + 1)), shape=(len(true), n))
     n_of_class = np.bincount(true[pairs])[true]
-    found = {}
-    for name, of_rows in scores.items():
-        sums = rows_of_pairs @ of_rows
+    statistics = {}
+    for name, values in scores.items():
+        sums = rows_of_pairs @ values
         if name == "posteriors":
-            found["posteriors: direction"] = given[name][np.arange(n), noisy[pairs]].sum()
+            statistics["posteriors: direction"] = variables[name][np.arange(n), noisy[pairs]].sum()
         else:
-            found[f"{name}: rate"] = np.cbrt((sums[true != noisy].sum(axis=0) ** 2).sum())
-        found[f"{name}: labels"] = np.cbrt((sums**2 / n_of_class[:, None]).sum())
-    return found
+            statistics[f"{name}: rate"] = np.cbrt((sums[true != noisy].sum(axis=0) ** 2).sum())
+        statistics[f"{name}: labels"] = np.cbrt((sums**2 / n_of_class[:, None]).sum())
+    return statistics
 
 
-def _adjusted_pvalues(found: list[dict[str, float]]) -> dict[str, float]:
+def _adjusted_pvalues(statistics: list[dict[str, float]]) -> dict[str, float]:
     """Share of permutations (the data first) whose largest standardised statistic is at least as large."""
-    values = np.array([list(of_labelling.values()) for of_labelling in found])
+    values = np.array([list(permutation.values()) for permutation in statistics])
     std = values.std(axis=0)
     constant = std <= _ROUNDING * np.maximum(np.abs(values).max(axis=0), 1)
     standardised = np.where(constant, 0, (values - values.mean(axis=0)) / np.where(constant, 1, std))
     reached = standardised.max(axis=1)[:, None] >= standardised[0] - _ROUNDING
-    return dict(zip(found[0], reached.mean(axis=0).tolist(), strict=True))
+    return dict(zip(statistics[0], reached.mean(axis=0).tolist(), strict=True))
 
 
 def _noise(wrong: NDArray[np.bool_], y: NDArray[np.intp], groups: NDArray) -> dict[str, tuple[float, float]]:

@@ -32,12 +32,10 @@ def gold_transition_matrix(proba: ArrayLike, y: ArrayLike, *, missing: ArrayLike
     Returns
     -------
     ndarray of shape (c, c), float64
-        Rows sum to 1.
 
     References
     ----------
-    Hendrycks, Mazeika, Wilson, Gimpel, "Using Trusted Data to Train Deep Networks on Labels Corrupted by Severe
-    Noise", NeurIPS 2018.
+    Hendrycks et al., "Using Trusted Data to Train Deep Networks on Labels Corrupted by Severe Noise", NeurIPS 2018.
 
     Examples
     --------
@@ -78,12 +76,10 @@ def anchor_transition_matrix(
     Returns
     -------
     ndarray of shape (c, c), float64
-        Rows sum to 1.
 
     References
     ----------
-    Patrini, Rozza, Menon, Nock, Qu, "Making Deep Neural Networks Robust to Label Noise: a Loss Correction
-    Approach", CVPR 2017.
+    Patrini et al., "Making Deep Neural Networks Robust to Label Noise: a Loss Correction Approach", CVPR 2017.
 
     Examples
     --------
@@ -125,7 +121,6 @@ def count_transition_matrix(
     Returns
     -------
     ndarray of shape (c, c), float64
-        Rows sum to 1.
 
     Examples
     --------
@@ -159,7 +154,6 @@ def confusion_transition_matrix(proba: ArrayLike, y_noisy: ArrayLike) -> NDArray
     Returns
     -------
     ndarray of shape (c, c), float64
-        Rows sum to 1.
 
     References
     ----------

@@ -30,7 +30,6 @@ def symmetric_noise(n_classes: int, rate: float) -> NDArray[np.float64]:
     Returns
     -------
     ndarray of shape (c, c), float64
-        Transition matrix.
 
     References
     ----------
@@ -64,8 +63,7 @@ def pair_noise(n_classes: int, rate: float) -> NDArray[np.float64]:
 
     References
     ----------
-    Yu, Han, Yao, Niu, Tsang, Sugiyama, "How does Disagreement Help Generalization against Label Corruption?"
-    (Co-teaching+), ICML 2019.
+    Yu et al., "How does Disagreement Help Generalization against Label Corruption?", ICML 2019.
 
     Examples
     --------
@@ -93,7 +91,6 @@ def cifar10_noise(rate: float) -> NDArray[np.float64]:
     Returns
     -------
     ndarray of shape (10, 10), float64
-        Transition matrix.
 
     References
     ----------
@@ -121,12 +118,10 @@ def digits_noise(rate: float) -> NDArray[np.float64]:
     Returns
     -------
     ndarray of shape (10, 10), float64
-        Transition matrix.
 
     References
     ----------
-    Patrini, Rozza, Menon, Nock, Qu, "Making Deep Neural Networks Robust to Label Noise: a Loss Correction
-    Approach", CVPR 2017 (MNIST).
+    Patrini et al., "Making Deep Neural Networks Robust to Label Noise: a Loss Correction Approach", CVPR 2017 (MNIST).
 
     Examples
     --------
@@ -157,8 +152,7 @@ def superclass_noise(superclasses: ArrayLike, rate: float) -> NDArray[np.float64
 
     References
     ----------
-    Hendrycks, Mazeika, Wilson, Gimpel, "Using Trusted Data to Train Deep Networks on Labels Corrupted by Severe
-    Noise", NeurIPS 2018 (CIFAR-100).
+    Hendrycks et al., "Using Trusted Data to Train Deep Networks on Labels Corrupted by Severe Noise", NeurIPS 2018.
 
     Examples
     --------
@@ -192,7 +186,6 @@ def flip_noise(flips: Mapping[tuple[int, int], float], n_classes: int) -> NDArra
     Returns
     -------
     ndarray of shape (c, c), float64
-        Transition matrix.
 
     Examples
     --------
@@ -244,11 +237,11 @@ def flip_labels(
     y = as_array(y, "y")
     if y.ndim != 1:
         raise ValueError(f"y has shape {y.shape}; pass a 1-d array of labels.")
-    named = _classes_of_rows(y, c) if classes is None else check_classes(classes, c)
-    cumulated = check_transition_matrix(in_class_order(T, named), c, "T").cumsum(axis=1)
+    names = _classes_of_rows(y, c) if classes is None else check_classes(classes, c)
+    cumulated = check_transition_matrix(in_class_order(T, names), c, "T").cumsum(axis=1)
     cumulated /= cumulated[:, -1:]  # exactly 1 at the end: no draw exceeds the last class
     draws = as_generator(random_state).random(len(y))
-    return named[(draws[:, None] >= cumulated[encode(y, named)]).sum(axis=1)]
+    return names[(draws[:, None] >= cumulated[encode(y, names)]).sum(axis=1)]
 
 
 def _classes_of_rows(y: NDArray, n_classes: int) -> NDArray:

@@ -48,9 +48,9 @@ def label_posterior(
     """
     n_rows, n_classes = check_probabilities(proba).shape
     codes, order = class_indices(y_noisy, n_classes, n_rows, "y_noisy", classes)
-    given = check_probabilities(in_class_order(proba, order, rows=False))
+    proba = check_probabilities(in_class_order(proba, order, rows=False))
     T = check_transition_matrix(in_class_order(T, order), n_classes, "T")
-    return posterior_given_label(normalise_rows(given), codes, T)
+    return posterior_given_label(normalise_rows(proba), codes, T)
 
 
 def posterior_given_label(proba: NDArray, noisy: NDArray[np.intp], T: NDArray) -> NDArray[np.float64]:
@@ -86,8 +86,7 @@ def denoise_proba(noisy_proba: ArrayLike, T: ArrayLike, *, n_iter: int = 5) -> N
 
     References
     ----------
-    Richardson, "Bayesian-Based Iterative Method of Image Restoration", 1972. Patrini, Rozza, Menon, Nock, Qu, CVPR
-    2017 (correction of losses by the inverse of T).
+    Richardson, "Bayesian-Based Iterative Method of Image Restoration", 1972.
 
     Examples
     --------
@@ -100,7 +99,7 @@ def denoise_proba(noisy_proba: ArrayLike, T: ArrayLike, *, n_iter: int = 5) -> N
     noisy = check_probabilities(noisy_proba, name="noisy_proba")
     n_classes = noisy.shape[1]
     T = check_transition_matrix(in_class_order(T, getattr(noisy_proba, "columns", None)), n_classes, "T")
-    found = normalise_rows(np.maximum(noisy, _MIN_START / n_classes), noisy)
+    proba = normalise_rows(np.maximum(noisy, _MIN_START / n_classes), noisy)
     for _ in range(check_count(n_iter, 1, "n_iter")):
-        found = found * ((noisy / np.maximum(found @ T, _MIN_DENOMINATOR)) @ T.T)
-    return normalise_rows(found, noisy)
+        proba = proba * ((noisy / np.maximum(proba @ T, _MIN_DENOMINATOR)) @ T.T)
+    return normalise_rows(proba, noisy)

@@ -32,7 +32,7 @@ def test_meta_rows_are_training_rows_and_no_longer_noisy_rows():
 
 def test_noise_is_that_of_flip_labels_for_every_size_of_the_meta_set():
     expected = flip_labels(Y, T, random_state=0)
-    for n_meta in (3, 30, 90):
+    for n_meta in (3, 90):
         data = split(n_meta=n_meta)
         np.testing.assert_array_equal(data.y, expected[data.rows])
         np.testing.assert_array_equal(data.y_clean_noisy, expected[data.rows_clean])
@@ -56,12 +56,6 @@ def test_labels_that_are_given_are_used_and_have_no_single_T():
     clean = split(noise=None)
     np.testing.assert_array_equal(clean.y, clean.y_true)
     assert clean.transition_matrix is None
-
-
-def test_rows_of_a_dataset_stay_in_it():
-    data = make_noisy_data(TensorDataset(torch.tensor(X)), Y, X_TEST, Y_TEST, n_meta=30, random_state=0)
-    assert [int(sample) for (sample,) in data.X] == data.rows.tolist()
-    assert [int(sample) for (sample,) in data.X_clean] == data.rows_clean.tolist()
 
 
 def test_a_frame_of_T_is_read_by_the_names_of_the_classes():
@@ -91,19 +85,15 @@ def test_a_frame_of_T_is_read_by_the_names_of_the_classes():
 def test_what_is_refused(params, message):
     with pytest.raises(ValueError, match=message):
         split(**params)
-
-
-def test_rows_and_classes_that_do_not_fit():
     with pytest.raises(ValueError, match="y_test has 29 labels for 30 samples"):
         make_noisy_data(X, Y, X_TEST, Y_TEST[1:])
-    with pytest.raises(ValueError, match="10 of 1 samples"):
-        make_noisy_data(X, np.r_[np.arange(299) % 2, 2], X_TEST, Y_TEST, n_meta=30)
 
 
-def test_sparse_rows_stay_sparse():
+def test_sparse_rows_stay_sparse_and_rows_of_a_dataset_in_it():
     X, y = sparse.random_array((60, 5), density=0.5, format="coo", random_state=0), np.arange(60) % 3
     data = make_noisy_data(X, y, X, y, n_meta=6, random_state=0)
     assert all(sparse.issparse(rows) for rows in (data.X, data.X_clean, data.X_test))
     np.testing.assert_array_equal(data.X.toarray(), X.toarray()[data.rows])
-    with pytest.raises(ValueError, match="59"):
-        make_noisy_data(X, y[1:], X, y)
+    in_dataset = make_noisy_data(TensorDataset(torch.arange(60)), y, X, y, n_meta=6, random_state=0)
+    assert [int(sample) for (sample,) in in_dataset.X] == in_dataset.rows.tolist()
+    assert [int(sample) for (sample,) in in_dataset.X_clean] == in_dataset.rows_clean.tolist()

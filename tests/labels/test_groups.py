@@ -37,6 +37,7 @@ def test_the_design_effect_is_1_for_independent_samples_and_the_size_of_groups_o
     ids=["text", "numbers", "floats", "categories", "booleans"],
 )
 def test_groups_of_any_type_are_read_and_separate_samples_are_groups(groups):
+    assert read_groups([3, 1, 2, 0], 4, 2) is None  # groups of one sample
     found = read_groups(groups, 4, 2)
     assert found[0] == found[2] != found[1] == found[3]
     assert len(np.unique(found)) == 4
@@ -54,10 +55,6 @@ def test_a_column_of_the_table_is_the_argument_and_no_source():
     assert of_clean.tolist() == [0, 1]
     with pytest.raises(ValueError, match="given twice"):
         labels_of_fit(4, table, None, None, None, None, of)
-
-
-def test_groups_of_one_sample_are_none():
-    assert read_groups([3, 1, 2], 3, 2) is None
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,7 @@ TABLE = {
     "dates": (pd.to_datetime(["2020", "2021"]), pd.to_datetime([None, "2020"]), None, [0, 1], [-1, 0]),
     "-1 is missing": ([0, 1, 1], [-1, 0, -1], [0, 1], [0, 1, 1], [-1, 0, -1]),
     "-1 is a label": ([-1, 1, 1], [NAN, -1, NAN], [-1, 1], [0, 1, 1], [-1, 0, -1]),
+    "blank text": (np.array(["a", "b", "", " "]), ["", "a", " ", "b"], ["a", "b"], [0, 1, -1, -1], [-1, 0, -1, 1]),
     "no given label": ([NAN, 1, 0], [1, NAN, NAN], [0, 1], [-1, 1, 0], [1, -1, -1]),
     "one column": (pd.DataFrame({"label": [0, 1, 1]}), [None, 2, None], [0, 1, 2], [0, 1, 1], [-1, 2, -1]),
     "a table": (pd.DataFrame(COLUMNS, index=[3, 2, 1]), None, [0, 1, 2], [0, 1, 1], [-1, 2, -1]),
@@ -76,20 +77,6 @@ def test_two_spellings_of_a_label_are_an_error(given, verified):
 
 def test_letters_of_both_cases_in_one_column_are_classes():
     assert read(np.array(["a", "A", "b"]), ["A", None, None]).classes.tolist() == ["A", "a", "b"]
-
-
-@pytest.mark.parametrize("blank", ["", "  "])
-def test_blank_text_is_missing(blank):
-    found = read(np.array(["a", "b", blank]), np.array([blank, "a", "b"]))
-    assert found.given.tolist() == [0, 1, -1]
-    assert found.true.tolist() == [-1, 0, 1]
-    listed = read(["a", "b", blank], [blank, "a", "b"])
-    assert listed.given.tolist() == [0, 1, -1]
-
-
-def test_a_dict_of_labels_is_an_error():
-    with pytest.raises(ValueError, match="y_verified is a dict"):
-        read(np.array([0, 1]), {0: 1})
 
 
 def test_classes_and_labels_of_separate_samples():

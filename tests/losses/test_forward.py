@@ -33,79 +33,46 @@ def loss_of(theta):
 
 
 @given(problems())
-def test_the_loss_is_that_of_the_matrix_product(problem):
-    z, y, theta, _ = problem
-    torch.testing.assert_close(loss_of(theta)(z, y), corrected_loss(z, y, theta), **CLOSE)
-
-
-def test_the_loss_is_of_single_precision_under_autocast():
-    loss, z = ForwardLoss(np.full((3, 3), 1 / 3)), torch.randn(64, 3)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        found = loss(z, torch.arange(64) % 3)
-    torch.testing.assert_close(found, torch.tensor(3.0).log())
-
-
-@given(problems())
-def test_the_gradient_is_that_of_autograd(problem):
-    z, y, theta, _ = problem
-    z.requires_grad_()
-    (found,) = torch.autograd.grad(loss_of(theta)(z, y), z)
-    torch.testing.assert_close(found, torch.autograd.grad(corrected_loss(z, y, theta), z)[0], **CLOSE)
-
-
-@given(problems())
-def test_the_cotangent_is_the_gradient_of_the_loss(problem):
-    z, y, theta, _ = problem
-    z.requires_grad_()
-    (expected,) = torch.autograd.grad(corrected_loss(z, y, theta), z)
-    torch.testing.assert_close(loss_of(theta).cotangent(z.detach(), y), expected, **CLOSE)
-
-
-@given(problems())
-def test_the_meta_gradient_is_that_of_autograd(problem):
+def test_loss_gradients_and_meta_gradient_are_those_of_autograd(problem):
     z, y, theta, u = problem
+    loss = loss_of(theta)
     z.requires_grad_()
     theta.requires_grad_()
-    (r,) = torch.autograd.grad(corrected_loss(z, y, theta), z, create_graph=True)
-    (expected,) = torch.autograd.grad(-(r * u).sum(), theta)
-    (got,) = loss_of(theta.detach()).meta_gradients(z.detach(), y, u)
-    torch.testing.assert_close(got, expected, **CLOSE)
-
-
-@given(problems())
-def test_the_identity_gives_cross_entropy(problem):
-    z, y, theta, _ = problem
-    loss = ForwardLoss(np.eye(len(theta))).double()
-    torch.testing.assert_close(loss(z, y), F.cross_entropy(z, y), rtol=1e-6, atol=1e-6)
-
-
-@given(problems())
-def test_duplicating_a_batch_changes_no_mean(problem):
-    z, y, theta, u = problem
-    loss, twice = loss_of(theta), (z.repeat(2, 1), y.repeat(2))
-    torch.testing.assert_close(loss(*twice), loss(z, y), **CLOSE)
-    torch.testing.assert_close(loss.meta_gradients(*twice, u.repeat(2, 1)), loss.meta_gradients(z, y, u), **CLOSE)
+    value = loss(z, y)
+    torch.testing.assert_close(loss.posterior_, loss.posterior(z, y), **CLOSE)
+    twin = corrected_loss(z, y, theta)
+    by_z, by_theta = torch.autograd.grad(twin, (z, theta), create_graph=True)
+    torch.testing.assert_close(value, twin, **CLOSE)
+    torch.testing.assert_close(torch.autograd.grad(value, z)[0], by_z, **CLOSE)
+    torch.testing.assert_close(loss.cotangent(z.detach(), y), by_z, **CLOSE)
+    (expected,) = torch.autograd.grad(-(by_z * u).sum(), theta)
+    (found,) = loss.meta_gradients(z.detach(), y, u)
+    torch.testing.assert_close(found, expected, **CLOSE)
+    torch.testing.assert_close(found.sum(1), torch.zeros(4, dtype=torch.float64), rtol=0, atol=1e-12)  # rows sum to 1
+    assert torch.equal(loss.state_dict()["transition_logits"], theta)
+    learned = loss_of(theta.detach()).requires_grad_(True)
+    learned(z, y).backward()
+    torch.testing.assert_close(learned.transition_logits.grad, by_theta, **CLOSE)
 
 
 @given(problems(), permutations(4))
-def test_permuting_the_classes_permutes_everything(problem, order):
+def test_laws_of_the_loss(problem, order):
+    """Bayes' rule; the identity; a batch given twice; classes in another order."""
     z, y, theta, u = problem
+    loss = loss_of(theta)
+    joint = F.softmax(z, 1) * F.softmax(theta, 1)[:, y].T
+    torch.testing.assert_close(loss.posterior(z, y), joint / joint.sum(1, keepdim=True), **CLOSE)
+    identity = ForwardLoss(np.eye(4)).double()
+    torch.testing.assert_close(identity(z, y), F.cross_entropy(z, y), rtol=1e-6, atol=1e-6)
+    (gradient,) = loss.meta_gradients(z, y, u)
+    twice = z.repeat(2, 1), y.repeat(2)
+    torch.testing.assert_close(loss(*twice), loss(z, y), **CLOSE)
+    torch.testing.assert_close(loss.meta_gradients(*twice, u.repeat(2, 1)), [gradient], **CLOSE)
     p = torch.tensor(order)
     place = torch.argsort(p)  # class k stands at place[k]
-    other, loss = loss_of(theta[p][:, p]), loss_of(theta)
-    torch.testing.assert_close(other(z[:, p], place[y]), loss(z, y), **CLOSE)
-    (gradient,) = loss.meta_gradients(z, y, u)
-    torch.testing.assert_close(other.meta_gradients(z[:, p], place[y], u[:, p])[0], gradient[p][:, p], **CLOSE)
-
-
-@given(problems())
-def test_the_posterior_is_bayes_rule_and_the_gradient_keeps_rows_of_T_summing_to_one(problem):
-    z, y, theta, u = problem
-    joint = F.softmax(z, 1) * F.softmax(theta, 1)[:, y].T
-    q = loss_of(theta).posterior(z, y)
-    torch.testing.assert_close(q, joint / joint.sum(1, keepdim=True), **CLOSE)
-    (gradient,) = loss_of(theta).meta_gradients(z, y, u)
-    torch.testing.assert_close(gradient.sum(1), torch.zeros(4, dtype=torch.float64), rtol=0, atol=1e-12)
+    moved = loss_of(theta[p][:, p])
+    torch.testing.assert_close(moved(z[:, p], place[y]), loss(z, y), **CLOSE)
+    torch.testing.assert_close(moved.meta_gradients(z[:, p], place[y], u[:, p])[0], gradient[p][:, p], **CLOSE)
 
 
 def test_extreme_logits_and_an_empty_column_cost_a_finite_loss():
@@ -125,20 +92,15 @@ def test_T_is_saved_with_the_loss_and_takes_no_gradient_by_itself():
     assert loss.transition_matrix.dtype == np.float64
 
 
-@given(problems())
-def test_a_call_changes_nothing_in_the_loss(problem):
-    z, y, theta, _ = problem
-    loss = loss_of(theta)
-    loss(z.requires_grad_(), y).backward()
-    torch.testing.assert_close(loss.state_dict()["transition_logits"], theta, rtol=0, atol=0)
-
-
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_the_loss_has_the_type_of_the_logits(dtype):
     loss = ForwardLoss([[0.7, 0.3], [0.1, 0.9]])
-    assert loss(torch.zeros(1, 2, dtype=dtype), torch.tensor([0])).dtype is dtype
     z, u = torch.zeros(1, 2, dtype=dtype), torch.ones(1, 2, dtype=dtype)
+    assert loss(z, torch.tensor([0])).dtype is dtype
     assert loss.meta_gradients(z, torch.tensor([0]), u)[0].dtype == torch.float32  # that of T's logits
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found = ForwardLoss(np.full((3, 3), 1 / 3))(torch.randn(64, 3), torch.arange(64) % 3)
+    torch.testing.assert_close(found, torch.tensor(3.0).log())
 
 
 # ---------------------------------------------------------------------------- T, normalised once
@@ -209,24 +171,6 @@ def test_a_copy_and_a_pickle_hold_no_rows():
     loss(torch.zeros(500, 3), torch.arange(500) % 3)
     assert len(pickle.dumps(loss)) < 3000
     assert copy.deepcopy(loss).posterior_ is None
-
-
-@given(problems())
-def test_the_posterior_of_the_last_batch_is_that_of_its_labels(problem):
-    z, y, theta, _ = problem
-    loss = loss_of(theta)
-    loss(z, y)
-    torch.testing.assert_close(loss.posterior_, loss.posterior(z, y), **CLOSE)
-
-
-@given(problems())
-def test_a_T_that_is_learned_has_a_gradient(problem):
-    z, y, theta, _ = problem
-    loss = loss_of(theta).requires_grad_(True)
-    loss(z, y).backward()
-    theta.requires_grad_()
-    (expected,) = torch.autograd.grad(corrected_loss(z, y, theta), theta)
-    torch.testing.assert_close(loss.transition_logits.grad, expected, **CLOSE)
 
 
 def test_a_resumed_training_has_the_gradients_of_one_that_goes_on():

@@ -79,50 +79,28 @@ def value_and_gradient(loss, z, y, is_clean):
 @given(sequences())
 @settings(max_examples=25)
 def test_value_and_gradient_are_those_of_the_labels_one_by_one(loss_of, problem):
-    z, y, is_clean, T = problem
-    found = value_and_gradient(loss_of(T), z, y, is_clean)
-    leaf = z.clone().requires_grad_()
-    value = twin(loss_of, T, leaf, y, is_clean)
-    gradient = torch.zeros_like(z)
-    if value.requires_grad:
-        (gradient,) = torch.autograd.grad(value, leaf)
-    torch.testing.assert_close(found, (value.detach(), gradient), **CLOSE)
-
-
-@LOSSES
-@given(sequences())
-@settings(max_examples=25)
-def test_sequences_have_the_loss_of_their_labels_in_one_row(loss_of, problem):
+    """They are the same for all labels in one row, and without the labels to ignore."""
     z, y, is_clean, T = problem
     value, gradient = value_and_gradient(loss_of(T), z, y, is_clean)
+    leaf = z.clone().requires_grad_()
+    slow = twin(loss_of, T, leaf, y, is_clean)
+    expected = torch.autograd.grad(slow, leaf)[0] if slow.requires_grad else torch.zeros_like(z)
+    torch.testing.assert_close((value, gradient), (slow.detach(), expected), **CLOSE)
     flat, flat_gradient = value_and_gradient(loss_of(T), z.flatten(0, 1), y.flatten(), is_clean.flatten())
     assert torch.equal(value, flat)
     assert torch.equal(gradient, flat_gradient.view_as(gradient))
-
-
-@LOSSES
-@given(sequences())
-@settings(max_examples=25)
-def test_ignored_labels_change_nothing(loss_of, problem):
-    z, y, is_clean, T = problem
     kept = y != -100
-    value, gradient = value_and_gradient(loss_of(T), z, y, is_clean)
-    of_kept, gradient_of_kept = value_and_gradient(loss_of(T), z[kept], y[kept], is_clean[kept])
-    torch.testing.assert_close(value, of_kept, **CLOSE)
-    torch.testing.assert_close(gradient[kept], gradient_of_kept, **CLOSE)
+    of_kept = value_and_gradient(loss_of(T), z[kept], y[kept], is_clean[kept])
+    torch.testing.assert_close((value, gradient[kept]), of_kept, **CLOSE)
     assert (gradient[~kept] == 0).all()
 
 
 @LOSSES
-def test_the_identity_gives_the_cross_entropy_of_torch(loss_of):
+def test_the_identity_gives_the_cross_entropy_of_torch_and_no_labels_cost_nothing(loss_of):
     z, y = torch.randn(4, 5, 3, dtype=torch.float64), torch.randint(3, (4, 5))
     y[:, ::2] = -100
     found = loss_of(np.eye(3) + 1e-12)(z, y, torch.zeros_like(y, dtype=torch.bool))
     torch.testing.assert_close(found, F.cross_entropy(z.movedim(-1, 1), y))
-
-
-@LOSSES
-def test_a_batch_without_labels_costs_nothing(loss_of):
     for y in (torch.full((4, 2), -100), torch.zeros((0, 2), dtype=torch.int64)):
         z = torch.randn(*y.shape, 3, dtype=torch.float64)
         value, gradient = value_and_gradient(loss_of(T), z, y, torch.zeros_like(y, dtype=torch.bool))
@@ -184,10 +162,9 @@ def test_T_instead_of_log_T_raises_an_error(matrix):
 
 
 @pytest.mark.parametrize("given", [LabelNoiseModel(), np.log(T), [0.5, 0.5]])
-@pytest.mark.parametrize("cls", [ForwardLoss, GoldCorrectionLoss])
-def test_a_loss_refuses_what_is_not_T(cls, given):
+def test_a_loss_refuses_what_is_not_T(given):
     with pytest.raises(ValueError, match=f"is a {type(given).__name__} that is no matrix of probabilities"):
-        cls(given)
+        ForwardLoss(given)
 
 
 def test_functions_of_torch_differentiate_the_corrected_cross_entropy():

@@ -17,8 +17,8 @@ def small_loss():
     return WeightedLoss().double()
 
 
-@given(batch=batches())
-def test_the_cotangent_is_the_gradient_of_the_loss(batch):
+@given(batch=batches(), order=permutations(4))
+def test_loss_and_cotangent_are_those_of_the_twin(batch, order):
     (z, y), loss = batch, small_loss()
     z.requires_grad_()
     twin = weighted_loss(z, y, loss.weight_net)
@@ -26,23 +26,13 @@ def test_the_cotangent_is_the_gradient_of_the_loss(batch):
     expected = torch.autograd.grad(twin, z)[0]
     torch.testing.assert_close(torch.autograd.grad(loss(z, y), z)[0], expected, **CLOSE)
     torch.testing.assert_close(loss.cotangent(z.detach(), y), expected, **CLOSE)
-
-
-@given(batch=batches())
-def test_weights_frozen_at_one_give_cross_entropy(batch):
-    (z, y), loss = batch, small_loss()
-    loss.weight_net[2].weight.data.zero_()
+    torch.testing.assert_close(loss(z.repeat(2, 1), y.repeat(2)), twin, **CLOSE)
+    order = torch.tensor(order)
+    torch.testing.assert_close(loss(z[:, order], torch.argsort(order)[y]), twin, **CLOSE)
+    loss.weight_net[2].weight.data.zero_()  # all weights are one
     loss.weight_net[2].bias.data.fill_(100.0)
     torch.testing.assert_close(loss(z, y), F.cross_entropy(z, y), **CLOSE)
     assert loss.shares(torch.ones(5)).sum().item() == pytest.approx(1)
-
-
-@given(batch=batches(), order=permutations(4))
-def test_duplicating_a_batch_and_permuting_classes_change_nothing(batch, order):
-    (z, y), loss = batch, small_loss()
-    torch.testing.assert_close(loss(z.repeat(2, 1), y.repeat(2)), loss(z, y), **CLOSE)
-    order = torch.tensor(order)
-    torch.testing.assert_close(loss(z[:, order], torch.argsort(order)[y]), loss(z, y), **CLOSE)
 
 
 @pytest.mark.parametrize(

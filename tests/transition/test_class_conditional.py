@@ -80,7 +80,7 @@ def every_labelling(y, s):
         yield labelling
 
 
-@pytest.mark.parametrize("names", [["groups"], ["features"], ["proba"], ["features", "proba"]])
+@pytest.mark.parametrize("names", [["groups"], ["features", "proba"]])
 def test_agrees_with_all_permutations(names):
     """Two classes of four rows: 576 permutations make 24 labellings, each 24 times."""
     order = np.random.default_rng(0).permutation(8)
@@ -89,20 +89,19 @@ def test_agrees_with_all_permutations(names):
     given |= {"groups": np.array([0, 1, 0, 1, 1, 1, 0, 0])[order]} if "groups" in names else {}
     table = pd.DataFrame([slow_statistics(y, labelling, given) for labelling in every_labelling(y, s)])
     standardised = (table - table.mean()) / table.std(ddof=0)
-    own = pd.Series(slow_statistics(y, s, given))
-    own = (own - table.mean()) / table.std(ddof=0)
+    observed = (pd.Series(slow_statistics(y, s, given)) - table.mean()) / table.std(ddof=0)
     largest = standardised.max(axis=1)
     found = class_conditional_test(y, s, n_permutations=4_000, random_state=0, **given)
     assert set(found.pvalues) == set(table)
     for name, p in found.pvalues.items():
-        assert p == pytest.approx((largest >= own[name] - 1e-6).mean(), abs=0.025)
+        assert p == pytest.approx((largest >= observed[name] - 1e-6).mean(), abs=0.025)
 
 
 # ---------------------------------------------------------------------------- size and power
 @pytest.mark.parametrize("names", [["groups"], ["proba", "features", "groups"]], ids=["groups", "all"])
 def test_pvalues_are_uniform_where_one_T_holds(names):
     p = []
-    for seed in range(120):
+    for seed in range(80):
         y, s, given = draw(seed, n=240 if names == ["groups"] else 80)  # few counts tie often: p is too large then
         given = {name: given[name] for name in names}
         p.append(class_conditional_test(y, s, n_permutations=39, random_state=seed, **given).pvalue)
@@ -118,23 +117,15 @@ def test_a_rate_that_differs_between_groups_is_found():
     assert [found.noise[name][0] for name in "01"] == pytest.approx(shares)
     assert found.noise["0"][1] == pytest.approx(np.mean(shares), abs=0.01)
 
-
-def test_wrong_labels_that_differ_at_the_same_rate_are_found():
-    y, group = np.arange(600) % 3, np.arange(600) // 300
-    s = [flip_labels(y, T, random_state=0) for T in (pair_noise(3, 0.4), pair_noise(3, 0.4).T)]
+    s = [flip_labels(y, T, random_state=0) for T in (pair_noise(3, 0.4), pair_noise(3, 0.4).T)]  # at the same rate
     found = class_conditional_test(y, np.choose(group, s), groups=group, random_state=0)
     assert found.pvalues["groups: labels"] == 0.001
     assert found.pvalues["groups: rate"] > 0.05
 
 
-def test_labels_that_follow_the_classifier_are_found():
+def test_labels_that_follow_the_classifier_are_found_and_by_the_other_statistic_those_that_disagree():
     y, s, proba = rows_by_difficulty(0)
     assert class_conditional_test(y, s, proba=proba, random_state=0).pvalues["posteriors: direction"] == 0.001
-
-
-def test_the_direction_has_one_side():
-    """Labels that disagree with the classifier are found by the other statistic."""
-    y, _, proba = rows_by_difficulty(0)
     least = proba.argmin(axis=1)
     s = np.where(least == y, y, np.where(np.random.default_rng(0).random(len(y)) < 0.4, least, y))
     found = class_conditional_test(y, s, proba=proba, random_state=0)
@@ -160,8 +151,9 @@ def rows_to_permute(draw_from, max_samples=40):
 
 
 @given(rows_to_permute())
-@settings(max_examples=50)
+@settings(max_examples=20)
 def test_only_the_order_of_features_and_the_partition_into_groups_count(rows):
+    """One row of class 3, and three of class 4 with one noisy label, change nothing: they cannot be permuted."""
     y, s, X, groups = rows
     named = pd.Series(np.array(["z", "a"], dtype=object)[groups], index=np.arange(len(y))[::-1], dtype="category")
     first, second = (
@@ -170,21 +162,16 @@ def test_only_the_order_of_features_and_the_partition_into_groups_count(rows):
     )
     assert first.pvalues == second.pvalues
     assert second.noise["z"] == first.noise["0"]
-
-
-@given(rows_to_permute())
-@settings(max_examples=50)
-def test_classes_without_anything_to_permute_change_nothing(rows):
-    """One row of class 3, and three of class 4 with one noisy label."""
-    y, s, X, _ = rows
     first = class_conditional_test(y, s, features=X, n_permutations=29, random_state=0)
     y, s, X = np.append(y, [3, 4, 4, 4]), np.append(s, [0, 1, 1, 1]), np.vstack([X, np.zeros((4, 2))])
     assert class_conditional_test(y, s, features=X, n_permutations=29, random_state=0).pvalues == first.pvalues
 
 
-def test_a_constant_feature_has_a_pvalue_of_1():
+def test_a_constant_feature_and_ties_have_a_pvalue_of_1():
+    """For one class with two samples both orders have the same statistic."""
     y, s, _ = draw(0)
     assert class_conditional_test(y, s, features=np.ones((60, 2)), random_state=0).pvalue == 1
+    assert class_conditional_test([0, 0], [0, 1], features=[[0.0], [1.0]], n_permutations=50).pvalue == 1
 
 
 @pytest.mark.parametrize("n", [7, 60, 1000])
@@ -202,12 +189,6 @@ def test_almost_uniform_posteriors_have_the_same_direction():
     powered = proba**1e-4 / (proba**1e-4).sum(axis=1, keepdims=True)
     sharp, flat = (class_conditional_test(y, s, proba=p, random_state=0).pvalues for p in (proba, powered))
     assert flat["posteriors: direction"] == pytest.approx(sharp["posteriors: direction"], abs=0.02)
-
-
-def test_ties_count_as_at_least_as_large():
-    """For one class with two samples both orders have the same statistic, so p is 1 for any draw."""
-    found = class_conditional_test([0, 0], [0, 1], features=[[0.0], [1.0]], n_permutations=50, random_state=0)
-    assert found.pvalue == 1
 
 
 def test_the_seed_repeats_the_result_and_inputs_stay():

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import (
     floats,
@@ -18,7 +18,6 @@ from noisytransition.transition import (
     anchor_transition_matrix,
     confusion_transition_matrix,
     count_transition_matrix,
-    flip_labels,
     gold_transition_matrix,
     pair_noise,
     symmetric_noise,
@@ -28,6 +27,7 @@ from noisytransition.transition._estimation import floor_transition_matrix
 
 
 @given(row_stochastic(15, 4), labels_of_every_class(15, 4), labels(15, 4), permutations(4))
+@settings(max_examples=20)
 def test_permuting_the_classes_permutes_every_estimate(proba, y, y_noisy, p):
     place = np.argsort(p)
     for estimate, moved in (
@@ -38,27 +38,18 @@ def test_permuting_the_classes_permutes_every_estimate(proba, y, y_noisy, p):
         np.testing.assert_allclose(moved, estimate[np.ix_(p, p)])
 
 
-def test_estimates_do_not_change_their_inputs():
-    proba = np.random.default_rng(0).dirichlet(np.ones(3), size=9)
-    y, T = np.arange(9) % 3, symmetric_noise(4, 0.1)
-    kept = proba.copy(), y.copy(), T.copy()
-    gold_transition_matrix(proba, y)
-    anchor_transition_matrix(proba, percentile="auto")
-    count_transition_matrix(y, y[::-1])
-    floor_transition_matrix(T, 0.1)
-    for array, copy in zip((proba, y, T), kept, strict=True):
-        np.testing.assert_array_equal(array, copy)
-
-
 # ---------------------------------------------------------------------------- gold
 @given(st.integers(2, 6).flatmap(lambda c: st.tuples(row_stochastic(c + 10, c), labels_of_every_class(c + 10, c))))
+@settings(max_examples=20)
 def test_gold_is_the_mean_of_each_class(rows):
     proba, y = rows
     T = gold_transition_matrix(proba, y)
     for i in range(len(T)):
         rows = [proba[n] for n in range(len(y)) if y[n] == i]
         np.testing.assert_allclose(T[i], sum(rows) / len(rows), rtol=1e-9)
-    np.testing.assert_allclose(T.sum(1), 1)
+    half = gold_transition_matrix(proba.astype(np.float16), y)  # whose rows do not sum to 1
+    assert half.dtype == np.float64
+    np.testing.assert_allclose(half.sum(axis=1), 1, rtol=1e-12)
 
 
 def test_a_class_without_clean_rows_is_named_or_replaced():
@@ -69,13 +60,6 @@ def test_a_class_without_clean_rows_is_named_or_replaced():
     np.testing.assert_allclose(T, [[0.9, 0.1, 0.0], [0.1, 0.8, 0.1], [0.25, 0.25, 0.5]])
     with pytest.raises(ValueError, match="missing"):
         gold_transition_matrix(proba, [0, 1], missing=np.eye(2))
-
-
-def test_gold_rows_sum_to_one_though_half_precision_does_not():
-    proba = np.random.default_rng(0).dirichlet(np.ones(5), size=40).astype(np.float16)
-    T = gold_transition_matrix(proba, np.arange(40) % 5)
-    assert T.dtype == np.float64
-    np.testing.assert_allclose(T.sum(axis=1), 1, rtol=1e-12)
 
 
 # ---------------------------------------------------------------------------- anchors
@@ -95,16 +79,12 @@ def test_anchors_agree_with_sorting_by_hand(proba, percentile):
     np.testing.assert_allclose(T, anchors_one_by_one(proba, percentile), rtol=1e-9)
 
 
-@pytest.mark.parametrize("c", [2, 10, 100])
-@pytest.mark.parametrize("percentile", [None, "auto"])
-def test_anchors_recover_T_exactly_where_the_classes_are_separable(c, percentile):
-    T = pair_noise(c, 0.4)
-    proba = T[np.repeat(np.arange(c), 40)]
-    np.testing.assert_allclose(anchor_transition_matrix(proba, percentile=percentile), T, atol=1e-12)
-
-
 @pytest.mark.parametrize("noise", [pair_noise(10, 0.4), symmetric_noise(10, 0.6)])
-def test_auto_is_right_where_many_labels_are_flipped_to_a_rare_class(noise):
+def test_anchors_recover_T_exactly_where_the_classes_are_separable(noise):
+    """With "auto", also if many labels are flipped to a rare class."""
+    for percentile in (None, "auto"):
+        found = anchor_transition_matrix(noise[np.repeat(np.arange(10), 40)], percentile=percentile)
+        np.testing.assert_allclose(found, noise, atol=1e-12)
     proba = noise[np.repeat(np.arange(10), [10] + 9 * [110])]
     assert proba.mean(axis=0)[0] > 0.03  # the rare class's mean probability hides that it is 1 % of the rows
     assert transition_error(noise, anchor_transition_matrix(proba, percentile=97)) > 0.05
@@ -119,6 +99,7 @@ def test_a_percentile_ignores_outliers():
 
 # ---------------------------------------------------------------------------- counts, confusion and floors
 @given(labels_of_every_class(20, 3), labels(20, 3), floats(0, 5))
+@settings(max_examples=20)
 def test_counts_are_counted(y, y_noisy, smoothing):
     counts = np.full((3, 3), smoothing)
     for i, j in zip(y, y_noisy, strict=True):
@@ -136,6 +117,7 @@ def test_counts_need_rows_of_every_class_or_smoothing():
 
 
 @given(st.integers(2, 6).flatmap(lambda c: st.tuples(row_stochastic(15, c), labels(15, c))))
+@settings(max_examples=20)
 def test_confusion_counts_noisy_labels_by_probability(rows):
     proba, y = rows
     c = proba.shape[1]
@@ -147,14 +129,6 @@ def test_confusion_counts_noisy_labels_by_probability(rows):
     np.testing.assert_allclose(T, counts / counts.sum(1, keepdims=True), rtol=1e-9)
     with pytest.raises(ValueError, match="have probability 0"):
         confusion_transition_matrix([[1.0, 0.0]], [0])
-
-
-@pytest.mark.parametrize("c", [10, 100])
-def test_counts_and_confusion_of_a_perfect_model_recover_T(c):
-    T, y = pair_noise(c, 0.4), np.repeat(np.arange(c), 1000)
-    noisy = flip_labels(y, T, random_state=0)
-    for counted in (confusion_transition_matrix(np.eye(c)[y], noisy), count_transition_matrix(y, noisy)):
-        assert transition_error(T, counted) < 0.05
 
 
 @given(transition_matrices(5), floats(0, 0.19))

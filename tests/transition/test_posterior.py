@@ -36,15 +36,10 @@ def relabel(proba, y, T, threshold=0.9):
 
 
 @given(noisy_rows(4), permutations(4))
-def test_permuting_the_classes_permutes_the_posterior(rows, p):
+def test_the_posterior_is_of_any_order_and_its_average_over_noisy_labels_the_prediction(rows, p):
     proba, y, T = rows
     moved = label_posterior(proba[:, p], np.argsort(p)[y], T[np.ix_(p, p)])
     np.testing.assert_allclose(moved, label_posterior(proba, y, T)[:, p], rtol=1e-9)
-
-
-@given(noisy_rows())
-def test_averaged_over_the_noisy_labels_it_is_the_prediction(rows):
-    proba, _, T = rows
     noisy = proba @ T
     average = sum(noisy[:, [j]] * label_posterior(proba, np.full(len(proba), j), T) for j in range(len(T)))
     np.testing.assert_allclose(average, proba, atol=1e-12)
@@ -52,6 +47,7 @@ def test_averaged_over_the_noisy_labels_it_is_the_prediction(rows):
 
 @given(rows_with_labels(4), floats(0, 1))
 @example((np.array([[0, 1 / 3, 1 / 3, 1 / 3]]), np.array([0])), 0.0)
+@settings(max_examples=20)
 def test_rows_sum_to_one_though_single_precision_does_not(rows, rate):
     proba, y = rows
     before = (proba := proba.astype(np.float32) * np.float32(1.0005)).copy()
@@ -61,19 +57,11 @@ def test_rows_sum_to_one_though_single_precision_does_not(rows, rate):
     np.testing.assert_array_equal(proba, before)
 
 
-def test_it_is_the_share_of_each_true_class_among_rows_with_that_noisy_label():
-    T, prior, n = pair_noise(3, 0.4), np.array([0.2, 0.3, 0.5]), 60_000
-    y = np.random.default_rng(0).choice(3, size=n, p=prior)
-    y_noisy = flip_labels(y, T, 1)
-    posterior = label_posterior([prior] * 3, [0, 1, 2], T)
-    for j in range(3):
-        share = np.bincount(y[y_noisy == j], minlength=3) / np.sum(y_noisy == j)
-        np.testing.assert_allclose(posterior[j], share, atol=0.015)
-
-
 def test_only_the_rows_that_rule_their_label_out_fall_back():
     proba = [[0.25, 0.75, 0.0], [0.25, 0.75, 0.0]]
     np.testing.assert_allclose(label_posterior(proba, [2, 0], np.eye(3)), [[0.25, 0.75, 0], [1, 0, 0]])
+    with pytest.raises(ValueError, match=r"class indices are 0\.\.1"):
+        label_posterior([[1.0, 0.0]], [2], np.eye(2))
 
 
 # ---------------------------------------------------------------------------- from the noisy label's probabilities
@@ -87,7 +75,7 @@ def test_denoising_undoes_the_noise(proba, rate):
 
 
 @given(noisy_rows(rows=binary_fractions))
-@settings(max_examples=20)
+@settings(max_examples=10)
 def test_denoised_probabilities_are_the_most_likely_in_the_end(rows):
     """Karush-Kuhn-Tucker: derivatives are 1 where a probability is positive, and no higher elsewhere."""
     noisy, _, T = rows
@@ -98,19 +86,18 @@ def test_denoised_probabilities_are_the_most_likely_in_the_end(rows):
     assert (proba * np.abs(gradient - 1) < 0.01).all()
 
 
-@given(noisy_rows(rows=rows_without_tiny))
-def test_every_iteration_makes_the_noisy_probabilities_likelier(rows):
-    """Likelihood of the labels that are possible under T."""
+@given(noisy_rows(4, rows=rows_without_tiny), permutations(4))
+@settings(max_examples=30)
+def test_iterations_by_loops_over_rows_and_classes(rows, p):
+    """They are the same in any order of the classes, and each makes the labels that T permits more probable."""
     noisy, _, T = rows
-    seen = T.any(axis=0)
+    c, seen = len(T), T.any(axis=0)
     likelihoods = [xlogy(noisy, denoise_proba(noisy, T, n_iter=n) @ T)[:, seen].sum(axis=1) for n in (1, 2, 3, 5, 20)]
     assert (np.diff(likelihoods, axis=0) > -1e-12).all()
-
-
-@given(noisy_rows(rows=rows_without_tiny))
-def test_iterations_by_loops_over_rows_and_classes(rows):
-    noisy, _, T = rows
-    c = len(T)
+    whole = denoise_proba(noisy, T)
+    np.testing.assert_allclose(denoise_proba(noisy[:, p], T[np.ix_(p, p)]), whole[:, p], rtol=1e-9)
+    np.testing.assert_allclose(whole.sum(axis=1), 1)
+    np.testing.assert_allclose(denoise_proba(noisy, np.eye(c)), noisy, rtol=1e-12)
     for row, found in zip(noisy, denoise_proba(noisy, T, n_iter=3), strict=True):
         proba = np.maximum(row, 1e-3 / c) / np.maximum(row, 1e-3 / c).sum()
         for _ in range(3):
@@ -118,21 +105,6 @@ def test_iterations_by_loops_over_rows_and_classes(rows):
             ratio = [row[j] / expected[j] if expected[j] else 0 for j in range(c)]
             proba = [proba[i] * sum(T[i, j] * ratio[j] for j in range(c)) for i in range(c)]
         np.testing.assert_allclose(found, np.array(proba) / sum(proba) if any(proba) else row, rtol=1e-9)
-
-
-@given(noisy_rows(4, rows=rows_without_tiny), permutations(4))
-def test_permuting_the_classes_permutes_denoised_probabilities(rows, p):
-    noisy, _, T = rows
-    np.testing.assert_allclose(denoise_proba(noisy[:, p], T[np.ix_(p, p)]), denoise_proba(noisy, T)[:, p], rtol=1e-9)
-
-
-@given(noisy_rows(rows=rows_without_tiny))
-def test_rows_are_denoised_one_by_one_and_not_at_all_without_noise(rows):
-    noisy, _, T = rows
-    whole = denoise_proba(noisy, T)
-    np.testing.assert_allclose(np.concatenate([denoise_proba(row[None], T) for row in noisy]), whole, atol=1e-12)
-    np.testing.assert_allclose(whole.sum(axis=1), 1)
-    np.testing.assert_allclose(denoise_proba(noisy, np.eye(len(T))), noisy, rtol=1e-12)
 
 
 def test_rows_that_T_rules_out_stay_as_they_are():
@@ -148,51 +120,36 @@ def quality_by_bayes_rule(p, label, T):
 
 
 @given(noisy_rows(), floats(0, 1))
-def test_issues_agree_with_bayes_rule_row_by_row(rows, threshold):
+@settings(max_examples=30)
+def test_issues_and_new_labels_agree_with_bayes_rule_row_by_row(rows, threshold):
     proba, y, T = rows
+    before = y.copy()
     quality = label_quality(proba, y, T)
     np.testing.assert_allclose(quality, [quality_by_bayes_rule(*row, T) for row in zip(proba, y, strict=True)])
     found = find_label_issues(proba, y, T, threshold=threshold)
     assert found.dtype == np.intp
     doubtful = [n for n, q in enumerate(quality) if q < threshold]
     assert found.tolist() == sorted(doubtful, key=lambda n: quality[n])
-
-
-@given(noisy_rows(), floats(0.5, 1))
-def test_relabelled_are_the_rows_whose_true_class_is_probable_enough(rows, threshold):
-    proba, y, T = rows
-    before = y.copy()
     labels = relabel(proba, y, T, threshold=threshold)
-    posterior = label_posterior(proba, y, T)
-    for n, (label, row) in enumerate(zip(labels, posterior, strict=True)):
-        assert label == (row.argmax() if row.max() >= threshold else y[n])
+    for n, row in enumerate(label_posterior(proba, y, T)):
+        assert labels[n] == (row.argmax() if row.max() >= threshold else y[n])
     np.testing.assert_array_equal(y, before)
 
 
-@given(noisy_rows(4, rows=binary_fractions), permutations(4))
-def test_permuting_the_classes_changes_no_ranking(rows, order):
+@given(noisy_rows(4, rows=binary_fractions), permutations(4), st.integers(1, 14))
+@settings(max_examples=20)
+def test_rankings_in_any_order_of_classes_without_noise_and_with_symmetric_noise(rows, order, n):
     proba, y, T = rows
     permuted = proba[:, order], np.argsort(order)[y], T[np.ix_(order, order)]
     np.testing.assert_array_equal(find_label_issues(*permuted), find_label_issues(proba, y, T))
     np.testing.assert_array_equal(order[relabel(*permuted)], relabel(proba, y, T))
-
-
-@given(rows_with_labels(4))
-def test_without_noise_no_label_is_doubted_that_has_a_probability(rows):
-    proba, y = rows
-    possible = proba[np.arange(len(y)), y] > 0
+    given_label = proba[np.arange(len(y)), y]
+    possible = given_label > 0  # no possible label is doubted without noise
     np.testing.assert_array_equal(find_label_issues(proba, y, np.eye(4), threshold=1), np.flatnonzero(~possible))
     np.testing.assert_array_equal(relabel(proba, y, np.eye(4))[possible], y[possible])
-
-
-@given(noisy_rows(4, rows=binary_fractions), st.integers(1, 14))
-def test_under_symmetric_noise_the_ranking_is_that_of_the_probability_alone(rows, n):
-    """The ranking has all labels that are not certain."""
-    proba, y, _ = rows
-    own = proba[np.arange(len(y)), y]
-    ranking = find_label_issues(proba, y, symmetric_noise(4, 3 * n / 64), threshold=1)
-    order = np.argsort(own, kind="stable")
-    np.testing.assert_array_equal(ranking, order[own[order] < 1])
+    ranking = np.argsort(given_label, kind="stable")  # of all labels that are not certain
+    found = find_label_issues(proba, y, symmetric_noise(4, 3 * n / 64), threshold=1)
+    np.testing.assert_array_equal(found, ranking[given_label[ranking] < 1])
 
 
 def test_quality_is_the_share_of_right_labels():
@@ -209,8 +166,7 @@ def test_quality_is_the_share_of_right_labels():
 
 
 # ---------------------------------------------------------------------------- memory
-@pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(("order", "dtype"), [("C", np.float64), ("F", np.float32)])
 def test_blocks_of_rows_give_the_bits_of_all_at_once(order, dtype, monkeypatch):
     rng = np.random.default_rng(0)
     proba = np.asarray(rng.dirichlet(np.ones(4), 101), dtype=dtype, order=order)
@@ -222,11 +178,10 @@ def test_blocks_of_rows_give_the_bits_of_all_at_once(order, dtype, monkeypatch):
         np.testing.assert_array_equal(function(proba, y, T), expected)
 
 
-@pytest.mark.parametrize("function", [label_quality, find_label_issues, relabel])
-def test_no_copy_of_the_posteriors_is_made(function):
-    proba, y = np.full((80_000, 100), 0.01, dtype=np.float32), np.zeros(80_000, dtype=int)
+def test_no_copy_of_the_posteriors_is_made():
+    proba, y = np.full((40_000, 200), 0.005, dtype=np.float32), np.zeros(40_000, dtype=int)
     tracemalloc.start()
-    function(proba, y, symmetric_noise(100, 0.2))
+    relabel(proba, y, symmetric_noise(200, 0.2))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 0.5 * proba.nbytes
