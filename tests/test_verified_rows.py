@@ -1,5 +1,6 @@
 """Verified samples: a table of given and verified labels, or fit(X, y, y_verified=labels)."""
 
+import pickle
 import warnings
 
 import numpy as np
@@ -47,7 +48,7 @@ from noisytransition.labels._draw import weights_by_given_label
 from noisytransition.transition import pair_noise
 
 every = pytest.mark.parametrize("cls", CLASSIFIERS)
-some = pytest.mark.parametrize("cls", [CrossEntropyClassifier, GLCClassifier, EMTransitionClassifier])
+some = pytest.mark.parametrize("cls", [GLCClassifier, EMTransitionClassifier])
 NAMES = np.array(["ant", "bee", "cat"])
 
 
@@ -158,25 +159,10 @@ def test_labels_of_a_Dataset_of_pairs_are_the_given_ones(verified):
 
 
 # ---------------------------------------------------------------------------- errors and warnings
-def test_true_labels_in_place_of_given_ones_are_warned_of(verified):
-    X, y, mask, true = verified
-    mixed = np.where(mask, true, y)
-    with pytest.warns(UserWarning, match="equal the true labels"):
-        small(CrossEntropyClassifier).fit(X, mixed, y_verified=np.where(mask, true, -1))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        few = mask & (np.cumsum(mask) <= 19)
-        small(CrossEntropyClassifier).fit(X, mixed, y_verified=np.where(few, true, -1))
-        given = np.where(mask, np.nan, y)
-        small(CrossEntropyClassifier).fit(X, given, y_verified=np.where(mask, true, -1))
-
-
 @pytest.mark.parametrize(
     ("change", "word"),
     [
         (lambda t: t.assign(verified=t.label), "all samples are verified"),
-        (lambda t: t.assign(verified=None), "no sample is verified"),
-        (lambda t: t.assign(verified=t.verified.notna()), "mask"),
         (lambda t: t.assign(text="ant"), "columns"),
         (lambda t: t.rename(columns={"verified": "Verified"}), "'verified'"),
         (lambda t: t.rename(columns={"verified": "checked"}), "'verified'"),
@@ -243,13 +229,7 @@ def by_hand(cls, verified, score):
 
 @pytest.mark.parametrize(
     ("cls", "piped", "with_routing"),
-    [
-        (CrossEntropyClassifier, False, False),
-        (MetaTransitionClassifier, False, True),
-        (EMTransitionClassifier, False, False),
-        (GLCClassifier, True, False),
-        (GLCClassifier, True, True),
-    ],
+    [(EMTransitionClassifier, False, False), (GLCClassifier, True, False), (GLCClassifier, True, True)],
 )
 def test_a_search_scores_held_out_rows_by_their_verified_labels(cls, piped, with_routing, verified):
     X, y, mask, true = verified
@@ -266,12 +246,7 @@ def test_a_search_scores_held_out_rows_by_their_verified_labels(cls, piped, with
 
 @pytest.mark.parametrize(
     ("cv", "names", "metric"),
-    [
-        (VerifiedKFold(3), np.arange(3), None),
-        (VerifiedKFold(3), NAMES, "neg_log_loss"),
-        (KFold(3), NAMES, "balanced_accuracy"),
-        (KFold(3, shuffle=True, random_state=0), np.arange(3), "neg_log_loss"),
-    ],
+    [(VerifiedKFold(3), np.arange(3), None), (KFold(3, shuffle=True, random_state=0), NAMES, "neg_log_loss")],
 )
 def test_with_routing_keywords_are_the_table(cv, names, metric, verified, routing):
     X, y, mask, true = verified
@@ -283,13 +258,12 @@ def test_with_routing_keywords_are_the_table(cv, names, metric, verified, routin
     np.testing.assert_array_equal(by_keywords, by_table)
 
 
-@pytest.mark.xdist_group("workers")
 def test_named_metrics_are_of_verified_rows(verified):
     X, y, mask, true = verified
     scoring = {"balanced": make_verified_scorer("balanced_accuracy"), "loss": make_verified_scorer("neg_log_loss")}
-    search = GridSearchCV(
-        small(GLCClassifier), {"lr": [0.05]}, cv=VerifiedKFold(2), scoring=scoring, refit="loss", n_jobs=2
-    ).fit(X, table(y, mask, true))
+    search = GridSearchCV(small(GLCClassifier), {"lr": [0.05]}, cv=VerifiedKFold(2), scoring=scoring, refit="loss")
+    pickle.loads(pickle.dumps(search)).fit(X, table(y, mask, true))  # as processes do
+    search.fit(X, table(y, mask, true))
     expected = by_hand(GLCClassifier, verified, balanced_accuracy_score)
     assert [search.cv_results_[f"split{k}_test_balanced"][0] for k in range(2)] == expected
     with pytest.raises(ValueError, match="accurracy"):
@@ -423,13 +397,6 @@ def test_folds_are_scored_like_all_samples_if_the_verified_ones_were_drawn_by_la
     found = cross_validate(clf, X, labels, cv=VerifiedKFold(5), return_estimator=True)
     right = [of.score(X, labels) for of in found["estimator"]]
     assert abs(found["test_score"].mean() - np.mean(right)) < 0.03
-
-
-def test_a_mask_is_no_column_of_true_labels():
-    X, y, labels = drawn_by_label(0)
-    mask = labels.assign(verified=np.where(labels.verified.notna(), True, None))
-    with pytest.raises(ValueError, match="true labels instead of a mask"):
-        make_verified_scorer("accuracy")(rule(X, y), X, mask)
 
 
 # ---------------------------------------------------------------------------- drawn with known probabilities

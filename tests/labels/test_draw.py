@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from posteriors import simulated
-from sklearn.datasets import make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
@@ -55,7 +54,7 @@ def table(c, seed, n=1500):
 # ---------------------------------------------------------------------------- tests of the draw
 def test_random_draws_are_hardly_ever_taken_for_others():
     by_suspicion = 0
-    for seed in range(300):
+    for seed in range(100):
         rng = np.random.default_rng(seed)
         c = int(rng.choice([2, 3, 10, 50]))
         proba, noisy = rng.dirichlet(np.full(c, 0.3), size=1000), rng.choice(c, 1000, p=rng.dirichlet(np.full(c, 2.0)))
@@ -94,7 +93,7 @@ def test_the_fewer_samples_the_closer_are_the_weights_to_one():
 
 def test_samples_drawn_at_random_are_as_good_with_weights():
     plain, weighted = [], []
-    for seed in range(200):
+    for seed in range(100):
         rng = np.random.default_rng(seed)
         noisy = rng.choice(5, 2000, p=[0.5, 0.2, 0.15, 0.1, 0.05])
         of_draw = distances(noisy[rng.choice(2000, 100, replace=False)], noisy)
@@ -111,35 +110,24 @@ def test_a_missing_given_label_has_the_weight_one():
 
 
 # ---------------------------------------------------------------------------- T
-@pytest.mark.parametrize(("T", "odds"), [(TWO, (0.1, 10.0)), (cyclic_noise(5), (3.0, 10.0))])
+@pytest.mark.parametrize(("T", "odds"), [(TWO, 0.1), (cyclic_noise(5), 10.0)])
 def test_a_draw_by_label_does_not_change_T_of_exact_posteriors(T, odds):
-    errors = {each: [] for each in (1.0, *odds)}
+    errors = {1.0: [], odds: []}
     for seed in range(6):
         proba, y, noisy = simulated(seed, T, n=2000, spread=3.0)
         for each, found in errors.items():
             rows = drawn(np.random.default_rng(seed), noisy, 120, each)
             model = quiet_fit(proba, noisy, y, rows)
+            assert "chosen" not in model.diagnostics_
             found.append(transition_error(T, model.transition_matrix_))
-    most = np.mean(errors[1.0]) + 2 * np.std(errors[1.0]) / 6**0.5 + 0.005
-    assert all(np.mean(errors[each]) < most for each in odds)
-
-
-def test_a_draw_by_label_is_no_reason_for_a_warning():
-    proba, y, noisy = simulated(0, TWO, n=2000, spread=3.0)
-    verified = np.full(2000, -1)
-    rows = drawn(np.random.default_rng(0), noisy, 120, 10.0)
-    verified[rows] = y[rows]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model = LabelNoiseModel().fit(proba, noisy, y_verified=verified)
-    assert not model.diagnostics_
+    assert np.mean(errors[odds]) < np.mean(errors[1.0]) + 2 * np.std(errors[1.0]) / 6**0.5 + 0.005
 
 
 def test_all_samples_of_a_given_label_may_be_verified():
     """No weights can represent a given label without remaining or without verified samples."""
     for verified_label in (0, 1):
         errors = []
-        for seed in range(6):
+        for seed in range(4):
             proba, y, noisy = simulated(seed, TWO, n=2000, spread=3.0)
             rows = np.flatnonzero(noisy == verified_label)
             rest = np.flatnonzero(noisy != verified_label)[: 40 * (seed % 2)]  # or none of the others
@@ -179,7 +167,7 @@ def test_T_and_shares_are_as_with_random_samples(c, classifier):
 @pytest.mark.parametrize(("T", "at_random"), [(TWO, 40), (cyclic_noise(5), 0)], ids=["two", "five"])
 def test_samples_chosen_as_suspicious_are_warned_of(T, at_random):
     errors, of_random = [], []
-    for seed in range(5):
+    for seed in range(3):
         proba, y, noisy = simulated(seed, T, n=2000, spread=3.0)
         proba = proba @ T  # a classifier that learns the noisy labels
         order = np.argsort(proba[np.arange(2000), noisy])
@@ -188,17 +176,6 @@ def test_samples_chosen_as_suspicious_are_warned_of(T, at_random):
         errors.append(transition_error(T, model.transition_matrix_))
         of_random.append(transition_error(T, quiet_fit(proba, noisy, y, np.arange(120)).transition_matrix_))
     assert np.mean(errors) < 1.5 * np.mean(of_random) + 0.01
-
-
-def test_fit_warns_that_samples_were_chosen():
-    X, y = make_classification(1500, class_sep=1.0, random_state=0)
-    noisy = flip_labels(y, TWO, random_state=0)
-    proba = cross_val_predict(LogisticRegression(), X, noisy, method="predict_proba")
-    verified = np.full(1500, -1)
-    rows = np.argsort(proba[np.arange(1500), noisy])[:100]
-    verified[rows] = y[rows]
-    with pytest.warns(UserWarning, match="chosen"):
-        LabelNoiseModel().fit(proba, noisy, y_verified=verified)
 
 
 # ---------------------------------------------------------------------------- probabilities that are known
@@ -220,7 +197,7 @@ def test_missing_probabilities_and_ones_are_a_random_draw(predicted):
     proba, y, noisy = (of[:500] for of in predicted)
     verified = np.where(np.arange(len(y)) % 10 == 0, y, -1)
     plain = LabelNoiseModel().fit(proba, noisy, y_verified=verified)
-    for same in (np.full(len(y), np.nan), np.ones(len(y)), np.where(verified < 0, -3.0, 1.0), [None] * len(y)):
+    for same in (np.where(verified < 0, -3.0, 1.0), [None] * len(y)):
         found = LabelNoiseModel().fit(proba, noisy, y_verified=verified, verified_probability=same)
         assert (found.transition_matrix_ == plain.transition_matrix_).all()
         assert found.out_of_fold_.drawn is None
@@ -248,7 +225,7 @@ def test_a_draw_by_suspicion_with_known_probabilities_is_no_reason_to_doubt_and_
 
 
 @given(st.integers(0, 1000), st.integers(2, 4))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_weighted_means_are_those_of_repeated_samples(seed, k):
     """Slow twin: a sample of weight 3 counts as three."""
     rng = np.random.default_rng(seed)

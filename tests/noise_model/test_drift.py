@@ -31,11 +31,11 @@ def needs(form, rng):
         return lambda X, noisy, **given: model.needs_verification(classifier.predict_proba(X), noisy, **given)
     classifier = TransitionClassifierCV(LogisticRegression())
     if form == "em":
-        classifier = EMTransitionClassifier("linear", max_epochs=10, random_state=0)
+        classifier = EMTransitionClassifier("linear", cv=2, max_epochs=10, random_state=0)
     return classifier.fit(X, noisy, y_verified=verified).needs_verification
 
 
-@pytest.mark.parametrize(("form", "n_fits"), [("probabilities", 8), ("cv", 3), ("em", 1)])
+@pytest.mark.parametrize(("form", "n_fits"), [("probabilities", 4), ("cv", 1), ("em", 1)])
 def test_reasons_are_rare_without_a_change_and_certain_with_one(form, n_fits):
     alarms = 0
     for seed in range(n_fits):
@@ -44,27 +44,22 @@ def test_reasons_are_rare_without_a_change_and_certain_with_one(form, n_fits):
         X, _, noisy = batch(rng)
         alarms += bool(reasons(X, noisy))
         assert not reasons(X, None)
-        worse = [batch(rng, right=0.7) for _ in range(3)]
-        assert any("labels" in reasons(X, noisy) for X, _, noisy in worse)
+        X, _, noisy = batch(rng, 2000, right=0.7)
+        assert "labels" in reasons(X, noisy)
         X, _, noisy = batch(rng, priors=[0.5, 0.25, 0.25])
         assert set(reasons(X, noisy)) == {"classes"}
         assert set(reasons(X, None)) == {"classes"}
     assert alarms <= 1
 
 
-def test_groups_count_once():
+def test_groups_count_once_and_small_differences_in_large_batches_are_no_reason():
     rng = np.random.default_rng(0)
     reasons = needs("probabilities", rng)
     X, _, noisy = batch(rng, 40, right=0.65)
     copies = np.repeat(np.arange(40), 25)
     assert "labels" in reasons(X[copies], noisy[copies])
     assert not reasons(X[copies], noisy[copies], groups=copies)
-
-
-def test_small_differences_in_large_batches_are_no_reason():
-    rng = np.random.default_rng(0)
-    reasons = needs("probabilities", rng)
-    X, _, noisy = batch(rng, 200_000, right=0.79)
+    X, _, noisy = batch(rng, 50_000, right=0.79)
     assert not reasons(X, noisy)
 
 

@@ -35,7 +35,6 @@ from noisytransition.transition import (
     label_posterior,
     pair_noise,
     sampling_limit,
-    symmetric_noise,
     transition_error,
 )
 
@@ -65,12 +64,16 @@ def fitted():
 
 
 # ---------------------------------------------------------------------------- laws
-@given(SEEDS, permutations(3))
-@settings(max_examples=8, deadline=None)
-def test_permuting_the_classes_permutes_everything(seed, p):
+@given(SEEDS, permutations(3), st.randoms(use_true_random=False))
+@settings(max_examples=4, deadline=None)
+def test_classes_and_samples_are_in_any_order(seed, p, random):
     proba, noisy, verified, _ = problem(seed)
     place = np.append(np.argsort(p), -1)
     model = quiet_fit(proba, noisy, y_verified=verified)
+    order = np.array(random.sample(range(len(noisy)), len(noisy)))
+    shuffled = quiet_fit(proba[order], noisy[order], y_verified=verified[order])
+    np.testing.assert_allclose(shuffled.transition_matrix_, model.transition_matrix_, atol=1e-3)
+    np.testing.assert_allclose(shuffled.transition_std_, model.transition_std_, rtol=1e-2, atol=1e-3)
     moved = quiet_fit(proba[:, p], place[noisy], y_verified=place[verified])
     for name in ("transition_matrix_", "transition_std_", "transition_counts_"):
         np.testing.assert_allclose(getattr(moved, name), getattr(model, name)[np.ix_(p, p)], atol=0.01, rtol=0.01)
@@ -80,18 +83,8 @@ def test_permuting_the_classes_permutes_everything(seed, p):
     assert moved.diagnostics_.keys() == model.diagnostics_.keys()
 
 
-@given(SEEDS, st.randoms(use_true_random=False))
-@settings(max_examples=8, deadline=None)
-def test_the_order_of_the_samples_does_not_matter(seed, random):
-    proba, noisy, verified, _ = problem(seed)
-    order = np.array(random.sample(range(len(noisy)), len(noisy)))
-    model, moved = (quiet_fit(proba[o], noisy[o], y_verified=verified[o]) for o in (slice(None), order))
-    np.testing.assert_allclose(moved.transition_matrix_, model.transition_matrix_, atol=1e-3)
-    np.testing.assert_allclose(moved.transition_std_, model.transition_std_, rtol=1e-2, atol=1e-3)
-
-
 @given(SEEDS)
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=4, deadline=None)
 def test_samples_given_twice_make_the_error_bars_shorter_by_at_most_the_root_of_two(seed):
     """With pairs by less: they contradict one T as much as before."""
     proba, noisy, verified, _ = problem(seed, n=1000)
@@ -105,11 +98,10 @@ def test_samples_given_twice_make_the_error_bars_shorter_by_at_most_the_root_of_
     assert ratio.mean() > 1.1
 
 
-@pytest.mark.parametrize("T", [pair_noise(4, 0.35), symmetric_noise(4, 0.4)])
-def test_T_of_exact_posteriors_is_at_the_sampling_limit(T):
-    errors, limits = [], []
-    for seed in range(6):
-        proba, noisy, verified, y = problem(seed, n=3000, T=T, every=20, spread=8)
+def test_T_of_exact_posteriors_is_at_the_sampling_limit():
+    T, errors, limits = pair_noise(4, 0.35), [], []
+    for seed in range(4):
+        proba, noisy, verified, y = problem(seed, n=2000, T=T, every=20, spread=8)
         errors.append(transition_error(T, LabelNoiseModel().fit(proba, noisy, y_verified=verified).transition_matrix_))
         limits.append(sampling_limit(T, np.bincount(y)))
     assert np.mean(errors) < 1.5 * np.mean(limits)
@@ -146,9 +138,7 @@ def test_the_influence_of_noisy_labels_is_lower_if_they_mislead():
     assert np.mean(gains) > 0.04
 
 
-@pytest.mark.parametrize(
-    ("c", "n", "m", "pairs"), [(2, 40, 12, True), (2, 40, 12, False), (2, 60, 8, False), (3, 40, 15, True)]
-)
+@pytest.mark.parametrize(("c", "n", "m", "pairs"), [(2, 60, 8, False), (3, 40, 15, True)])
 def test_it_agrees_with_the_slow_twin(c, n, m, pairs):
     proba, y, noisy = simulated(1, pair_noise(c, 0.3), n=n, spread=1.5)
     new, counts, weight = np.arange(n) >= m, np.zeros((c, c)), (n - m) / m
@@ -166,17 +156,20 @@ def test_it_agrees_with_the_slow_twin(c, n, m, pairs):
     np.testing.assert_allclose(model.calibrate(proba[new]), calibrate(proba[new]), atol=1e-3)
 
 
+def fit_of_kind(kind, seed, n):
+    """A model of verified samples, or of separate clean samples without noisy labels."""
+    proba, noisy, verified, y = problem(seed, n=n, every=5)
+    if kind == "verified":
+        return quiet_fit(proba, noisy, y_verified=verified)
+    is_clean = verified >= 0
+    return quiet_fit(proba[~is_clean], noisy[~is_clean], proba_clean=proba[is_clean], y_clean=y[is_clean])
+
+
 @pytest.mark.parametrize("kind", ["verified", "clean"])
-@pytest.mark.parametrize("seed", range(3))
-def test_a_fit_takes_few_maximisations(kind, seed, monkeypatch):
+def test_a_fit_takes_few_maximisations(kind, monkeypatch):
     done, whole = [], optimize.minimize
     monkeypatch.setattr(optimize, "minimize", lambda *args, **kw: done.append(1) or whole(*args, **kw))
-    proba, noisy, verified, y = problem(seed, n=1000, every=5)
-    is_clean = verified >= 0
-    if kind == "verified":
-        quiet_fit(proba, noisy, y_verified=verified)
-    else:
-        quiet_fit(proba[~is_clean], noisy[~is_clean], proba_clean=proba[is_clean], y_clean=y[is_clean])
+    fit_of_kind(kind, 0, 1000)
     assert 0 < len(done) <= 12
 
 
@@ -185,13 +178,7 @@ def test_a_fit_takes_few_maximisations(kind, seed, monkeypatch):
 def test_error_bars_hold_the_true_T(kind):
     held = []
     for seed in range(30):
-        proba, noisy, verified, y = problem(seed, n=500, every=5)
-        is_clean = verified >= 0
-        if kind == "verified":
-            model = quiet_fit(proba, noisy, y_verified=verified)
-        else:
-            model = quiet_fit(proba[~is_clean], noisy[~is_clean], proba_clean=proba[is_clean], y_clean=y[is_clean])
-        low, high = model.transition_interval(0.9)
+        low, high = fit_of_kind(kind, seed, 500).transition_interval(0.9)
         held.append((low <= T3) & (high >= T3))
     shares = np.mean(held, axis=0)
     assert shares.mean() > 0.87
@@ -208,24 +195,19 @@ def test_one_T_is_maximised_as_far_as_noise_that_depends_on_the_features():
 
 
 # ---------------------------------------------------------------------------- what follows for samples
-def test_the_posterior_is_bayes_rule():
-    proba, noisy, _, _ = problem()
-    model, posterior = fitted(), fitted().label_posterior(proba, noisy)
-    for p, j, row in zip(model.calibrate(proba), noisy, posterior, strict=True):
-        joint = [p[i] * model.transition_matrix_[i, j] for i in range(3)]
-        np.testing.assert_allclose(row, np.array(joint) / sum(joint), atol=1e-12)
-
-
-@pytest.mark.parametrize("calibrated", [True, False])
-@pytest.mark.parametrize("with_verified", [True, False])
+@pytest.mark.parametrize(("calibrated", "with_verified"), [(True, False), (False, True)])
 def test_quality_issues_and_new_labels_follow_from_the_posterior(calibrated, with_verified):
-    proba, noisy, verified, _ = problem()
+    proba, noisy, verified, y = problem()
     known = verified if with_verified else np.full(240, -1)
     model, given = fitted(), {"proba": proba, "y_noisy": NAMES[noisy], "calibrated": calibrated}
     model = LabelNoiseModel.from_transition_matrix(model.transition_matrix_, NAMES)
     model.calibration_ = fitted().calibration_
     given["y_verified"] = gaps(NAMES[known], known)
     posterior = model.label_posterior(**given)
+    for n, p in enumerate(proba if calibrated else model.calibrate(proba)):
+        joint = [p[i] * model.transition_matrix_[i, noisy[n]] for i in range(3)]
+        expected = np.eye(3)[y[n]] if known[n] >= 0 else np.array(joint) / sum(joint)
+        np.testing.assert_allclose(posterior[n], expected, atol=1e-12)
     quality = posterior[np.arange(240), noisy]
     np.testing.assert_array_equal(model.label_quality(**given), quality)
     for threshold in (0.5, 0.9):
@@ -242,31 +224,8 @@ def test_quality_issues_and_new_labels_follow_from_the_posterior(calibrated, wit
         assert positions.tolist() == rows
         labels = [k.argmax() if k.max() >= threshold else noisy[n] for n, k in enumerate(posterior)]
         assert model.relabel(**given, threshold=threshold).tolist() == NAMES[labels].tolist()
-
-
-def test_no_issue_is_an_empty_frame():
-    proba, noisy, _, _ = problem()
-    found = fitted().find_label_issues(proba, pd.Series(noisy, index=list(range(1, 241))), threshold=0)
-    assert found.shape == (0, 4)
-    assert fitted().find_label_issues(np.empty((0, 3)), []).empty
-    assert fitted().find_label_issues(np.empty((0, 3)), [], as_frame=False).tolist() == []
-
-
-def test_verified_labels_are_certain_and_no_issues():
-    proba, noisy, verified, y = problem()
-    is_verified, model = verified >= 0, fitted()
-    posterior = model.label_posterior(proba, noisy, y_verified=verified)
-    np.testing.assert_array_equal(posterior[is_verified], np.eye(3)[y[is_verified]])
-    np.testing.assert_array_equal(posterior[~is_verified], model.label_posterior(proba, noisy)[~is_verified])
-    quality = model.label_quality(proba, noisy, y_verified=verified)
-    np.testing.assert_array_equal(quality[is_verified], (y == noisy)[is_verified])
-    np.testing.assert_array_equal(
-        model.relabel(proba, noisy, y_verified=verified, threshold=1.0)[is_verified], y[is_verified]
-    )
-    issues = model.find_label_issues(proba, noisy, y_verified=verified)
-    others = model.find_label_issues(proba, noisy)
-    pd.testing.assert_frame_equal(issues, others[~is_verified[others.position]])
-    assert len(issues) < len(others)
+    assert model.find_label_issues(**given, threshold=0).shape == (0, 4)
+    assert model.find_label_issues(np.empty((0, 3)), [], as_frame=False).tolist() == []
 
 
 def test_a_report_leaves_verified_samples_out_and_is_about_them():
@@ -312,13 +271,13 @@ def test_a_model_of_a_given_T_has_no_error_bars():
 @pytest.mark.parametrize(
     ("args", "word"),
     [
-        ((None,), "T"),
         ((0.5,), "T has shape"),
         ((T3, ["a", "b"]), "2 classes"),
         ((T3, ["a", "b", "b"]), "different"),
         ((2 * T3, NAMES), "sum to 1"),
-    ]
-    + [((T3, NAMES, counts), "class_counts") for counts in ([1, 2], [1, 2, -3], [1, 2, np.nan])],
+        ((T3, NAMES, [1, 2]), "class_counts"),
+        ((T3, NAMES, [1, 2, np.nan]), "class_counts"),
+    ],
 )
 def test_a_given_T_is_checked(args, word):
     with pytest.raises(ValueError, match=word) as error:
@@ -334,14 +293,6 @@ def test_a_verified_class_without_a_column_needs_one():
     assert len(quiet_fit(np.pad(proba, ((0, 0), (0, 1))), noisy, y_verified=verified).classes_) == 4
 
 
-def test_an_empty_column_of_verified_labels_is_named():
-    proba, noisy, *_ = problem()
-    labels = pd.DataFrame({"label": noisy, "verified": np.nan})
-    with pytest.raises(ValueError, match="column 'verified'"):
-        LabelNoiseModel().fit(proba, labels)
-    assert quiet_fit(proba, labels, proba_of="noisy").calibration_ is None
-
-
 # ---------------------------------------------------------------------------- forms of the clean samples
 def test_noisy_labels_of_clean_samples_may_have_gaps():
     proba, noisy, verified, y = problem()
@@ -355,19 +306,9 @@ def test_noisy_labels_of_clean_samples_may_have_gaps():
     np.testing.assert_allclose(counts, [180, 210, 240])
     model = quiet_fit(proba[~clean], noisy[~clean], **given, y_clean_noisy=noisy[clean])
     np.testing.assert_allclose(model.transition_matrix_, fitted().transition_matrix_, atol=1e-9)
-
-
-def test_verified_and_other_clean_samples_together():
-    proba, noisy, _, y = problem()
-    one, other = np.arange(240) % 8 == 0, np.arange(240) % 8 == 4
-    model = quiet_fit(
-        proba[~other],
-        noisy[~other],
-        y_verified=np.where(one, y, -1)[~other],
-        proba_clean=proba[other],
-        y_clean=y[other],
-        y_clean_noisy=noisy[other],
-    )
+    verified, separate = clean & (np.arange(240) % 8 == 0), clean & (np.arange(240) % 8 == 4)
+    clean = {"proba_clean": proba[separate], "y_clean": y[separate], "y_clean_noisy": noisy[separate]}
+    model = quiet_fit(proba[~separate], noisy[~separate], y_verified=np.where(verified, y, -1)[~separate], **clean)
     np.testing.assert_allclose(model.transition_matrix_, fitted().transition_matrix_, atol=1e-3)
 
 
@@ -407,10 +348,9 @@ def test_without_verified_samples_the_user_says_what_the_probabilities_are():
 
 def test_verified_samples_show_what_the_probabilities_are():
     """T is the same for probabilities of the noisy label and of the true label."""
-    proba, noisy, verified, _ = problem(n=3000)
-    one, other = (quiet_fit(p, noisy, y_verified=verified).transition_matrix_ for p in (proba, proba @ T3))
-    assert transition_error(T3, one) < 0.06
-    assert transition_error(T3, other) < 0.1
+    proba, noisy, verified, _ = problem(n=2000)
+    for of in (proba, proba @ T3):
+        assert transition_error(T3, quiet_fit(of, noisy, y_verified=verified).transition_matrix_) < 0.1
 
 
 # ---------------------------------------------------------------------------- kinds of labels
@@ -458,40 +398,35 @@ def test_labels_of_any_kind(kind):
 @pytest.mark.parametrize("classes", [[False, True], [-1, 1]])
 def test_two_classes(classes):
     proba, noisy, verified, y = problem(T=pair_noise(2, 0.2))
-    given, true = np.array(classes)[noisy], np.array(classes)[y]
-    known = gaps(true, verified)
-    model = quiet_fit(proba, given, y_verified=known)
+    model = quiet_fit(proba, np.array(classes)[noisy], y_verified=gaps(np.array(classes)[y], verified))
     assert model.classes_.tolist() == classes
     is_verified = verified >= 0
-    posterior = model.label_posterior(proba, given, y_verified=known)
-    np.testing.assert_array_equal(posterior[is_verified], np.eye(2)[y[is_verified]])
-    assert not is_verified[model.find_label_issues(proba, given, y_verified=known).position].any()
+    np.testing.assert_array_equal(model.label_posterior()[is_verified], np.eye(2)[y[is_verified]])
+    assert not is_verified[model.find_label_issues().position].any()
 
 
-def test_classes_are_in_the_order_that_was_given():
+def test_classes_and_a_prior_are_in_the_order_that_was_given():
     proba, noisy, verified, y = problem()
-    model = quiet_fit(proba[:, [2, 0, 1]], NAMES[noisy], y_verified=gaps(NAMES[y], verified), classes=NAMES[[2, 0, 1]])
-    T = fitted().transition_matrix_[np.ix_([2, 0, 1], [2, 0, 1])]
+    order, known = [2, 0, 1], {"y_noisy": NAMES[noisy], "y_verified": gaps(NAMES[y], verified)}
+    model = quiet_fit(proba[:, order], **known, classes=NAMES[order])
+    T = fitted().transition_matrix_[np.ix_(order, order)]
     np.testing.assert_allclose(model.transition_matrix_, T, atol=1e-3)
+    prior = pd.DataFrame([[0.5, 0.5, 0], [0, 0.9, 0.1], [0.1, 0, 0.9]], NAMES, NAMES)
+    one, other = (quiet_fit(proba, **known, prior=of) for of in (prior, prior.iloc[order, order]))
+    np.testing.assert_array_equal(one.transition_matrix_, other.transition_matrix_)
 
 
-@pytest.mark.parametrize("classes", [None, NAMES])
-def test_columns_of_data_frames_are_read_by_name(classes):
+def test_columns_of_data_frames_are_read_by_name():
     proba, noisy, verified, y = problem()
     clean, labels = verified >= 0, NAMES[noisy]
     table = pd.DataFrame(proba, columns=NAMES)[["cat", "ant", "bee"]]
-    model = quiet_fit(
-        table[~clean],
-        labels[~clean],
-        proba_clean=table.loc[clean, ["bee", "cat", "ant"]],
-        y_clean=NAMES[y[clean]],
-        classes=classes,
-    )
     plain = quiet_fit(proba[~clean], noisy[~clean], proba_clean=proba[clean], y_clean=y[clean])
-    at = [NAMES.tolist().index(name) for name in model.classes_]
-    np.testing.assert_allclose(model.transition_matrix_, plain.transition_matrix_[np.ix_(at, at)], atol=1e-3)
-    for one in (table, table[["bee", "cat", "ant"]]):  # of samples too
-        found = model.label_posterior(one, labels)
+    separate = {"proba_clean": table.loc[clean, ["bee", "cat", "ant"]], "y_clean": NAMES[y[clean]]}
+    for classes in (None, NAMES):
+        model = quiet_fit(table[~clean], labels[~clean], **separate, classes=classes)
+        at = [NAMES.tolist().index(name) for name in model.classes_]
+        np.testing.assert_allclose(model.transition_matrix_, plain.transition_matrix_[np.ix_(at, at)], atol=1e-3)
+        found = model.label_posterior(table[["bee", "cat", "ant"]], labels)
         np.testing.assert_allclose(found, plain.label_posterior(proba, noisy)[:, at], atol=0.01)
 
 
@@ -542,13 +477,10 @@ PROBA, NOISY, VERIFIED, TRUE = problem()
 AT_FIRST = np.arange(240) == 0
 
 
-@pytest.mark.parametrize("verified", [VERIFIED, np.where(VERIFIED >= 0, VERIFIED, np.nan)])
-def test_a_table_has_given_and_verified_labels(verified):
-    by_hand = LabelNoiseModel().fit(PROBA, NOISY, y_verified=VERIFIED)
-    for columns in (["label", "verified"], ["verified", "label"]):
-        table = pd.DataFrame({"label": NOISY, "verified": verified})[columns]
-        found = LabelNoiseModel().fit(PROBA, table)
-        np.testing.assert_array_equal(found.transition_counts_, by_hand.transition_counts_)
+def test_a_table_has_given_and_verified_labels():
+    table = pd.DataFrame({"verified": np.where(VERIFIED >= 0, VERIFIED, np.nan), "label": NOISY})
+    found = LabelNoiseModel().fit(PROBA, table)
+    np.testing.assert_array_equal(found.transition_counts_, fitted().transition_counts_)
     with pytest.raises(ValueError, match="twice"):
         LabelNoiseModel().fit(PROBA, table, y_verified=VERIFIED)
     with pytest.raises(ValueError, match="columns"):
@@ -579,20 +511,13 @@ def test_a_verified_sample_without_a_given_label_is_a_clean_one_without_a_pair()
         ({"proba": PROBA[:, 0]}, "2-d"),
         ({"proba": PROBA[:, :1] * 0 + 1}, "classes"),
         ({"proba": np.zeros((0, 3)), "y_noisy": [], "y_verified": []}, "no rows"),
-        ({"proba": PROBA.astype(str)}, "numbers"),
-        ({"y_noisy": NOISY[1:]}, "y_noisy"),
         ({"y_noisy": np.where(AT_FIRST, 3, NOISY)}, "classes"),
-        ({"y_noisy": NOISY * 0}, "one class"),
-        ({"y_noisy": NAMES[NOISY]}, "text labels .* number labels"),
         ({"y_noisy": pd.to_datetime(pd.Series(NOISY))}, "date labels .* number labels"),
         ({"y_verified": VERIFIED[1:]}, "y_verified"),
         ({"y_verified": np.where(AT_FIRST, 7, VERIFIED)}, "verified labels"),
         ({"y_verified": TRUE}, "count_transition_matrix"),
         ({"y_verified": VERIFIED >= 0}, "mask"),
-        ({"y_verified": [True if label >= 0 else None for label in VERIFIED]}, "bool labels"),
-        ({"y_verified": None}, "proba_of"),
         ({"y_verified": [None] * 240}, "proba_of"),
-        ({"classes": [0, 1]}, "classes"),
         ({"classes": [0, 1, 1]}, "classes"),
         ({"classes": [0, 1, 5]}, "classes"),
         ({"proba_clean": PROBA}, "y_clean"),
@@ -615,24 +540,19 @@ def test_bad_input_is_refused(given, word):
         LabelNoiseModel(**params).fit(**{"proba": PROBA, "y_noisy": NOISY, "y_verified": VERIFIED} | rest)
 
 
-@pytest.mark.parametrize(
-    ("given", "word"),
-    [
+def test_bad_samples_are_refused():
+    for bad, word in (
         ({"proba": PROBA[:, :2]}, "proba"),
         ({"proba": np.log(PROBA)}, "softmax"),
         ({"y_noisy": NOISY[1:]}, "y_noisy"),
         ({"y_noisy": np.where(AT_FIRST, 3, NOISY)}, "y_noisy"),
         ({"y_verified": VERIFIED[1:]}, "y_verified"),
         ({"y_verified": np.where(AT_FIRST, 3, VERIFIED)}, "y_verified"),
-        ({"y_verified": [True, *[None] * (len(NOISY) - 1)]}, "bool labels"),
         ({"threshold": 2}, "threshold"),
-    ],
-)
-def test_bad_samples_are_refused(given, word):
-    given = {"proba": PROBA, "y_noisy": NOISY} | given
-    for of in (fitted().find_label_issues, fitted().relabel):
-        with pytest.raises(ValueError, match=word):
-            of(**given)
+    ):
+        for method in (fitted().find_label_issues, fitted().relabel):
+            with pytest.raises(ValueError, match=word):
+                method(**{"proba": PROBA, "y_noisy": NOISY} | bad)
 
 
 def test_labels_in_another_order_than_the_probabilities_are_warned_of():
@@ -654,24 +574,6 @@ def test_corrected_labels_of_verified_samples_are_warned_of(beside):
     with pytest.warns(UserWarning, match="equal the true labels") as caught:
         LabelNoiseModel().fit(**verified)
     assert caught[0].filename == __file__
-
-
-def test_a_prior_is_read_by_name():
-    P = np.array([[0.5, 0.5, 0], [0, 0.9, 0.1], [0.1, 0, 0.9]])
-    named, order = pd.DataFrame(P, NAMES, NAMES), ["bee", "ant", "cat"]
-    verified = np.where(VERIFIED >= 0, NAMES[VERIFIED], None)
-    one, other = (
-        quiet_fit(PROBA, NAMES[NOISY], y_verified=verified, prior=of) for of in (named, named.loc[order, order])
-    )
-    np.testing.assert_array_equal(one.transition_matrix_, other.transition_matrix_)
-
-
-def test_what_is_given_is_not_changed():
-    given = [a.copy() for a in (PROBA, NOISY, VERIFIED)]
-    model = quiet_fit(given[0], given[1], y_verified=given[2])
-    model.relabel(given[0], given[1], y_verified=given[2])
-    for before, after in zip((PROBA, NOISY, VERIFIED), given, strict=True):
-        np.testing.assert_array_equal(before, after)
 
 
 # ---------------------------------------------------------------------------- diagnoses
@@ -720,13 +622,14 @@ def with_classifier(classifier, table, rate, seed, in_sample=False, n_verified=1
     return quiet_fit(proba, noisy, y_verified=verified)
 
 
-@pytest.mark.parametrize("in_sample", [True, "but for clean samples"])
-@pytest.mark.parametrize("classifier", [KNeighborsClassifier(1), HONEST["forest"]], ids=["neighbour", "forest"])
+@pytest.mark.parametrize(
+    ("classifier", "in_sample"), [(KNeighborsClassifier(1), True), (HONEST["forest"], "but for clean samples")]
+)
 def test_memorised_labels_are_noticed(classifier, in_sample):
     assert "memorised" in with_classifier(classifier, "digits", 0.4, 0, in_sample).diagnostics_
 
 
-@pytest.mark.parametrize(("table", "seed"), [("digits", 0), ("cancer", 1), ("digits", 2)])
+@pytest.mark.parametrize(("table", "seed"), [("digits", 0), ("cancer", 1)])
 def test_labels_that_were_not_memorised_give_no_alarm(table, seed):
     """Each classifier meets each rate of noise with one of the seeds."""
     for i, (name, classifier) in enumerate(HONEST.items()):
@@ -785,7 +688,7 @@ def abstaining(seed, n=1500, every=10, T=ABSTAINING):
 
 def test_T_has_a_column_for_each_label_that_is_no_class():
     errors, covered, shares = [], [], []
-    for seed in range(6):
+    for seed in range(4):
         proba, noisy, verified, y = abstaining(seed)
         model = quiet_fit(proba, LABELS[noisy], y_verified=verified, classes=LABELS)
         assert model.classes_.tolist() == NAMES.tolist()
@@ -805,9 +708,16 @@ def test_T_has_a_column_for_each_label_that_is_no_class():
     assert "cat -> unsure 0.6" in model.transition_summary()
 
 
-def test_a_label_that_is_no_class_tells_of_the_true_one_by_Bayes_rule():
+def test_a_label_that_is_no_class_tells_of_the_true_one_by_Bayes_rule_and_is_no_true_label():
     proba, noisy, verified, _ = abstaining(0)
-    model = quiet_fit(proba, LABELS[noisy], y_verified=verified, classes=LABELS)
+    for classes, true, prior, word in (
+        (LABELS, [*LABELS[noisy][:-1], None], "symmetric", "unsure"),
+        (NAMES, verified, "symmetric", "unsure"),  # it is to be named
+        (LABELS, verified, T3, "prior"),
+    ):
+        with pytest.raises(ValueError, match=word):
+            quiet_fit(proba, LABELS[noisy], y_verified=true, classes=classes, prior=prior)
+    model = quiet_fit(proba, LABELS[noisy], y_verified=verified, classes=LABELS, prior=["a", "a", "b"])
     of_true, T = model.calibrate(proba), model.transition_matrix_
     joint = of_true * T.T[noisy]
     posterior = model.label_posterior(proba, LABELS[noisy])
@@ -832,14 +742,3 @@ def test_abstaining_at_random_changes_nothing_else():
     of_some = quiet_fit(proba[kept], LABELS[noisy][kept], y_verified=verified[kept], classes=NAMES)
     np.testing.assert_allclose(of_all.transition_matrix_[:, :3] / 0.6, of_some.transition_matrix_, atol=0.06)
     np.testing.assert_allclose(of_all.transition_matrix_[:, 3], 0.4, atol=0.04)
-
-
-def test_labels_that_are_no_classes_are_no_true_labels():
-    proba, noisy, verified, _ = abstaining(0)
-    with pytest.raises(ValueError, match="unsure"):
-        quiet_fit(proba, LABELS[noisy], y_verified=[*LABELS[noisy][:-1], None], classes=LABELS)
-    with pytest.raises(ValueError, match="unsure"):  # they are to be named
-        quiet_fit(proba, LABELS[noisy], y_verified=verified, classes=NAMES)
-    with pytest.raises(ValueError, match="prior"):
-        quiet_fit(proba, LABELS[noisy], y_verified=verified, classes=LABELS, prior=T3)
-    quiet_fit(proba, LABELS[noisy], y_verified=verified, classes=LABELS, prior=["a", "a", "b"])

@@ -82,7 +82,7 @@ def test_the_mean_is_that_of_a_search_for_lambda(n_strata):
 
 
 @given(st.integers(0, 10_000), st.integers(5, 60), st.sampled_from([0.0, 0.01, 0.5, 1.0]), st.booleans())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_bounds_are_in_order_and_never_wider_than_verified_samples_alone(seed, m, share, weighted):
     rng = np.random.default_rng(seed)
     f = rng.random((300, 2))
@@ -106,11 +106,11 @@ def test_predictions_without_value_give_the_interval_of_verified_samples_alone()
     np.testing.assert_allclose(np.ravel(found.interval(0.9)), alone)
 
 
-@pytest.mark.parametrize(("how", "n"), [("random", 1000), ("by label", 1000), ("random", 180)])
+@pytest.mark.parametrize(("how", "n"), [("by label", 1000), ("random", 180)])
 def test_coverage_is_nominal(how, n):
     """The estimate is unbiased also if samples are drawn by an informative label, unlike the unstratified mean."""
     rng, covered = np.random.default_rng(0), []
-    for _ in range(400):
+    for _ in range(300):
         f, y, m = simulated(rng, n, 120)
         strata = (f[:, 0] > 0.7).astype(int)
         rows = rng.permutation(n)
@@ -124,8 +124,7 @@ def test_coverage_is_nominal(how, n):
     assert 0.87 < np.mean(covered) < 0.94
 
 
-@pytest.mark.parametrize("how", ["random", "by label"])
-@pytest.mark.parametrize(("share", "m"), [(0.005, 100), (0.01, 300), (0.05, 100)])
+@pytest.mark.parametrize(("share", "m", "how"), [(0.005, 100, "random"), (0.01, 300, "by label")])
 def test_intervals_of_rare_classes_contain_them(share, m, how):
     """Predictions know half of the positives, and often no positive is among the verified samples."""
     rng = np.random.default_rng(0)
@@ -150,9 +149,6 @@ def test_a_share_of_nearly_none_reaches_0_and_one_of_all_reaches_1():
     lower, upper = Estimate(np.array([1e-4, 1 - 1e-4]), np.array([100.0, 100.0])).interval(0.9)
     assert lower[0] == 0 < upper[0]
     assert lower[1] < upper[1] == 1
-
-
-def test_weighted_samples_of_one_outcome_give_numbers():
     weights = np.random.default_rng(0).uniform(0.1, 3, size=80)
     found = prediction_powered(np.full((900, 1), 0.99), np.full((80, 1), 0.99), np.ones((80, 1)), (), weights)
     lower, upper = found.interval(0.9)
@@ -168,12 +164,7 @@ def test_class_shares_are_a_table_of_the_classes(model):
     assert shares.index.tolist() == [0, 1, 2]
     assert shares.share.sum() == pytest.approx(1, abs=1e-6)
     assert np.abs(shares.share - np.bincount(y) / len(y)).max() < 0.05
-    wider = model.class_shares(0.99)
-    assert ((wider.upper - wider.lower) > (shares.upper - shares.lower)).all()
-
-
-def test_intervals_are_narrower_than_those_of_verified_samples_alone(model):
-    shares, k = model.class_shares(), np.bincount(model.out_of_fold_.clean)
+    k = np.bincount(model.out_of_fold_.clean)  # narrower than by verified samples alone
     alone = betaincinv(k + 0.5, k.sum() - k + 0.5, 0.95) - betaincinv(k + 0.5, k.sum() - k + 0.5, 0.05)
     assert ((shares.upper - shares.lower) < alone).all()
 
@@ -187,8 +178,8 @@ def test_accuracies_hold_the_truth(model, of):
     assert found.lower < found.estimate < found.upper
 
 
-def test_bad_arguments_are_named(model):
-    _, noisy, proba = table()
+def test_bad_arguments_and_models_that_tell_no_shares_are_refused(model):
+    y, noisy, proba = table()
     with pytest.raises(ValueError, match="level"):
         model.class_shares(1.5)
     with pytest.raises(ValueError, match="of="):
@@ -198,9 +189,6 @@ def test_bad_arguments_are_named(model):
     with pytest.raises(ValueError, match="label"):
         model.class_shares(proba=proba, y_noisy=np.full(len(proba), 7))
 
-
-def test_models_that_tell_no_shares_are_refused():
-    y, noisy, proba = table()
     with pytest.raises(ValueError, match="verified"):
         LabelNoiseModel.from_transition_matrix(np.eye(3)).class_shares()
     by_class = np.concatenate([np.flatnonzero(y == k)[:40] for k in range(3)])
@@ -209,28 +197,23 @@ def test_models_that_tell_no_shares_are_refused():
 
 
 def test_classes_that_were_not_verified_are_warned_of_unless_they_are_rare():
+    """Such a class has a share, but none in a batch."""
     y, noisy, proba = table()
     without = np.flatnonzero(y < 2)
+    model = fitted(y, noisy, proba, without[:150])
     with pytest.warns(UserWarning, match="although several were expected"):
-        fitted(y, noisy, proba, without[:150]).class_shares()
+        assert np.isfinite(model.class_shares().to_numpy()).all()
+    with pytest.raises(ValueError, match="each class"):
+        model.class_shares(proba=proba)
     few = fitted(y, noisy, proba, without[:15])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         few.class_shares()
 
 
-def test_a_class_without_verified_samples_has_a_share_and_none_in_a_batch():
-    y, noisy, proba = table()
-    model = fitted(y, noisy, proba, np.flatnonzero(y < 2)[:80])
-    shares = model.class_shares()
-    assert np.isfinite(shares.to_numpy()).all()
-    with pytest.raises(ValueError, match="each class"):
-        model.class_shares(proba=proba)
-
-
 def test_labels_of_the_batch_need_verified_samples_with_labels():
-    y, noisy, proba = table(600)
-    model = LabelNoiseModel().fit(proba[150:], noisy[150:], proba_clean=proba[:150], y_clean=y[:150])
+    y, noisy, proba = table(400)
+    model = LabelNoiseModel().fit(proba[100:], noisy[100:], proba_clean=proba[:100], y_clean=y[:100])
     assert np.isfinite(model.class_shares().to_numpy()).all()
     assert np.isfinite(model.class_shares(proba=proba).to_numpy()).all()
     for call in (
@@ -263,11 +246,7 @@ def test_shares_of_a_batch_with_other_shares_are_found(model, with_labels):
     assert ((shares.lower <= truth) & (truth <= shares.upper)).all()
     assert np.abs(truth - np.bincount(y) / len(y)).max() > 0.2  # unlike those of the fit
     assert shares.share.sum() == pytest.approx(1, abs=0.02)
-
-
-def test_a_batch_of_one_class_gives_numbers(model):
-    _, _, proba = table()
-    rows = np.argsort(-proba[:, 0])[:50]
-    shares = model.class_shares(proba=proba[rows])
-    assert np.isfinite(shares.to_numpy()).all()
-    assert shares.share[0] > 0.8
+    if not with_labels:
+        of_one_class = model.class_shares(proba=proba[np.argsort(-proba[:, 0])[:50]])
+        assert np.isfinite(of_one_class.to_numpy()).all()
+        assert of_one_class.share[0] > 0.8

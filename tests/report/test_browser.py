@@ -38,8 +38,7 @@ def rows(page, column=None):
     return lines if column is None else [line[column] for line in lines]
 
 
-@pytest.mark.parametrize("which", ["report", "many"])
-@pytest.mark.parametrize("width", [390, 1400])
+@pytest.mark.parametrize(("which", "width"), [("report", 390), ("many", 1400)])
 def test_nothing_is_wider_than_the_screen(which, width, request, tmp_path):
     with opened(address(request.getfixturevalue(which), tmp_path), width=width) as page:
         assert overflow(page) == 0
