@@ -78,8 +78,8 @@ def test_classes_and_samples_are_in_any_order(seed, p, random):
     for name in ("transition_matrix_", "transition_std_", "transition_counts_"):
         np.testing.assert_allclose(getattr(moved, name), getattr(model, name)[np.ix_(p, p)], atol=0.01, rtol=0.01)
     np.testing.assert_allclose(moved.noisy_class_counts_, model.noisy_class_counts_[p], rtol=0.01)
-    posteriors = moved.label_posterior(proba[:, p], place[noisy]), model.label_posterior(proba, noisy)[:, p]
-    np.testing.assert_allclose(*posteriors, atol=0.01)
+    posterior = moved.label_posterior(proba[:, p], place[noisy])
+    np.testing.assert_allclose(posterior, model.label_posterior(proba, noisy)[:, p], atol=0.01)
     assert moved.diagnostics_.keys() == model.diagnostics_.keys()
 
 
@@ -280,9 +280,8 @@ def test_a_model_of_a_given_T_has_no_error_bars():
     ],
 )
 def test_a_given_T_is_checked(args, word):
-    with pytest.raises(ValueError, match=word) as error:
+    with pytest.raises(ValueError, match=word):
         LabelNoiseModel.from_transition_matrix(*args)
-    assert "sorted" not in str(error.value)  # T is in the order of the given classes
 
 
 def test_a_verified_class_without_a_column_needs_one():
@@ -361,17 +360,10 @@ def gaps(labels, verified, missing=None):
 
 KINDS = {
     "1..c": lambda y, v: (y + 1, np.where(v < 0, -1, y + 1), [1, 2, 3]),
-    "text": lambda y, v: (NAMES[y], gaps(NAMES[y], v), NAMES.tolist()),
     "NaN": lambda y, v: (NAMES[y], np.array(gaps(NAMES[y], v, np.nan), dtype=object), NAMES.tolist()),
     "floats": lambda y, v: (y / 2, np.where(v < 0, np.nan, y / 2), [0, 0.5, 1]),
-    "whole floats": lambda y, v: (y * 1.0, np.where(v < 0, np.nan, y), [0, 1, 2]),
     "Int64": lambda y, v: (pd.Series(y, dtype="Int64"), pd.Series(gaps(y, v), dtype="Int64"), [0, 1, 2]),
-    "category": lambda y, v: (
-        pd.Series(NAMES[y], dtype="category"),
-        pd.Series(gaps(NAMES[y], v), dtype="category"),
-        NAMES.tolist(),
-    ),
-    "string": lambda y, v: (pd.Series(NAMES[y], dtype="string"), pd.Series(gaps(NAMES[y], v)), NAMES.tolist()),
+    "category": lambda y, v: (pd.Categorical(NAMES[y]), pd.Categorical(gaps(NAMES[y], v)), NAMES.tolist()),
     "-1 is a class": lambda y, v: (y - 1, np.where(v < 0, np.nan, y - 1), [-1, 0, 1]),
 }
 

@@ -18,7 +18,7 @@ NAMES = [f"class {k}" for k in range(7)]
 
 
 # ---------------------------------------------------------------------------- share of wrong labels
-def test_share_of_wrong_labels_is_the_sum_over_classes():
+def test_share_of_wrong_labels_is_the_sum_over_classes_and_verified_samples_are_counted():
     clf = SomeClassifier(NAMES)
     T, (low, high) = clf.transition_matrix_, clf.bars
     rate = below = above = 0.0
@@ -31,6 +31,15 @@ def test_share_of_wrong_labels_is_the_sum_over_classes():
     assert noise["rate"] == pytest.approx(rate)
     assert noise["low"] == pytest.approx(rate - math.sqrt(below))
     assert noise["high"] == pytest.approx(rate + math.sqrt(above))
+    rows = clean(T)
+    report = make(clf, clean=rows)
+    verified, wrong = report.facts["noise"]["verified"], int((rows.y != rows.y_noisy).sum())
+    assert (verified["n_rows"], verified["n_wrong"], verified["rate"]) == (80, wrong, wrong / 80)
+    assert verified["low"] < verified["rate"] < verified["high"]
+    assert report.words["noise"][1].endswith("Both estimates agree.")
+    sentence = make(clf, clean=rows._replace(y_noisy=(rows.y + 1) % 7)).words["noise"][1]
+    assert "80 verified samples: 80, or 100 %" in sentence
+    assert "estimates disagree" in sentence
 
 
 def test_its_interval_covers_the_share_of_wrong_labels():
@@ -46,19 +55,6 @@ def test_its_interval_covers_the_share_of_wrong_labels():
         noise = make(clf).facts["noise"]
         covered += noise["low"] <= (y != noisy)[60:].mean() <= noise["high"]
     assert covered >= 0.8 * n_fits
-
-
-def test_verified_rows_are_counted():
-    clf = SomeClassifier(NAMES)
-    rows = clean(clf.transition_matrix_)
-    found = make(clf, clean=rows).facts["noise"]["verified"]
-    wrong = sum(t != s for t, s in zip(rows.y.tolist(), rows.y_noisy.tolist(), strict=True))
-    assert (found["n_rows"], found["n_wrong"], found["rate"]) == (80, wrong, wrong / 80)
-    assert found["low"] < found["rate"] < found["high"]
-    assert make(clf, clean=rows).words["noise"][1].endswith("Both estimates agree.")
-    wrong = make(clf, clean=rows._replace(y_noisy=(rows.y + 1) % 7)).words["noise"][1]
-    assert "80 verified samples: 80, or 100 %" in wrong
-    assert "estimates disagree" in wrong
 
 
 def test_the_interval_of_a_share_is_that_of_clopper_and_pearson():

@@ -52,13 +52,8 @@ def test_all_numbers_of_tables_are_those_of_the_facts(report):
         [str(b["n_rows"]), f"{b['confidence']:.2f}", f"{b['accuracy']:.2f}"] for b in facts["calibration"]["bins"]
     ]
     assert [line[1:] for line in rows[1:]] == [
-        [
-            str(r["row"]),
-            r["given"],
-            r["suggested"],
-            f"{r['given_probability']:.3f}",
-            f"{r['suggested_probability']:.3f}",
-        ]
+        [str(r["row"]), r["given"], r["suggested"]]
+        + [f"{r[kind]:.3f}" for kind in ("given_probability", "suggested_probability")]
         for r in facts["label_issues"]["listed"]
     ]
     titles = [attrs["title"] for attrs in page.of("td") if "--a" in attrs.get("style", "")]
@@ -70,7 +65,13 @@ def test_all_numbers_of_tables_are_those_of_the_facts(report):
     ]
 
 
-def test_sentences_are_on_the_page(report):
+def test_sentences_are_on_the_page_which_loads_nothing(report):
+    page = Page(report.to_html())
+    for _, attrs in page.elements:
+        for name in ("src", "href", "action", "srcset"):
+            assert attrs.get(name, "data:").startswith(("data:", "#"))
+    assert not re.search(r"url\(|@import|https?://", report.to_html())
+    assert {attrs["href"][1:] for attrs in page.of("a")} == {attrs["id"] for attrs in page.of("section")}
     text = texts(report)
     for sentences in report.words.values():
         for sentence in sentences:
@@ -120,22 +121,7 @@ def test_nothing_that_a_user_names_is_markup():
     assert len(report.to_html()) < 2**20
 
 
-def test_the_frame_of_a_notebook_holds_the_page(report):
-    ((tag, attrs),) = Page(report._repr_html_()).elements
-    assert (tag, attrs["sandbox"]) == ("iframe", "allow-scripts")
-    assert attrs["srcdoc"] == report.to_html()
-
-
 # ---------------------------------------------------------------------------- one file, and not a large one
-def test_the_page_loads_nothing(report):
-    page = Page(report.to_html())
-    for _, attrs in page.elements:
-        for name in ("src", "href", "action", "srcset"):
-            assert attrs.get(name, "data:").startswith(("data:", "#"))
-    assert not re.search(r"url\(|@import|https?://", report.to_html())
-    assert {attrs["href"][1:] for attrs in page.of("a")} == {attrs["id"] for attrs in page.of("section")}
-
-
 def test_the_page_does_not_grow_with_the_data():
     """A page with 200 random images of 32 x 32 pixels, which cannot be compressed."""
     clf = SomeClassifier([f"a class with the number {k}" for k in range(300)])
@@ -150,7 +136,10 @@ def test_the_page_does_not_grow_with_the_data():
     assert "250 classes with less noise" in texts(report)
 
 
-def test_the_suffix_says_how_it_is_saved(report, tmp_path):
+def test_the_suffix_says_how_it_is_saved_and_a_notebook_has_a_frame(report, tmp_path):
+    ((tag, attrs),) = Page(report._repr_html_()).elements
+    assert (tag, attrs["sandbox"]) == ("iframe", "allow-scripts")
+    assert attrs["srcdoc"] == report.to_html()
     report.save(tmp_path / "report.HTML")
     assert (tmp_path / "report.HTML").read_text(encoding="utf-8") == report.to_html()
     report.save(str(tmp_path / "report.json"))
