@@ -14,7 +14,7 @@ from ..labels._arrays import as_array
 from ..labels._columns import encoded, read_column
 from ..labels._encode import shortened
 from ..labels._groups import of_samples, sums_by_group
-from ..likelihood._fit import fit_noise, folds_of
+from ..likelihood._fit import NoiseFit, fit_noise, folds_of
 from ..likelihood._shrinkage import with_other_labels
 from ..transition._estimation import TINY, jeffreys_interval, normalise_rows
 from ._samples import LabelledSamples
@@ -372,22 +372,27 @@ class Population:
         parts += batch
         calibrated = [np.zeros((len(part.noisy), self.c)) for part in parts]
         posteriors = [np.zeros((len(part.noisy), self.c)) for part in parts]
+        fits = list(self._fits())
+        for out, fit in fits:
+            for k, part in enumerate(parts):
+                rows, n = (out, 1) if k == 1 else (slice(None), len(fits))
+                part = LabelledSamples._make(None if a is None else a[rows] for a in part)
+                part = part._replace(proba=fit.calibrated(part.proba)[:, : self.c])
+                calibrated[k][rows] += part.proba / n
+                posteriors[k][rows] += part.posterior(fit.channel.of_classes(self.c)) / n
+        return posteriors, calibrated
+
+    def _fits(self) -> Iterator[tuple[NDArray[np.bool_], NoiseFit]]:
+        """Yield the verified samples of each fold, and a fit of the noise without them."""
+        of = self.of
         T = np.vstack([self.model.transition_matrix_, np.eye(self.d)[self.c :]])
         prior = with_other_labels(self.model.prior, self.c, self.d)
         # random folds: with fixed class shares, a class that is more frequent in a fold would be predicted too seldom
         rng = np.random.default_rng(0)
         order = rng.permutation(len(of.clean))
         some = of.with_noisy(rng.permutation(len(of.noisy)) < _NOISY_PER_VERIFIED * len(of.clean))
-        folds = list(folds_of(order, _FOLDS, None if of.groups is None else of.groups[1]))
-        for out in folds:
-            fit = fit_noise(some.without(out), T, prior, stratified=False)
-            for k, part in enumerate(parts):
-                rows, n = (out, 1) if k == 1 else (slice(None), len(folds))
-                part = LabelledSamples._make(None if a is None else a[rows] for a in part)
-                part = part._replace(proba=fit.calibrated(part.proba)[:, : self.c])
-                calibrated[k][rows] += part.proba / n
-                posteriors[k][rows] += part.posterior(fit.channel.of_classes(self.c)) / n
-        return posteriors, calibrated
+        for out in folds_of(order, _FOLDS, None if of.groups is None else of.groups[1]):
+            yield out, fit_noise(some.without(out), T, prior, stratified=False)
 
     def _design(self, usable: NDArray[np.bool_]) -> tuple[Any, NDArray | None, Any, Any]:
         """Strata of the given labels if verified samples can have been drawn by these; weights, groups, and weights.
