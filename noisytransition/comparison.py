@@ -105,7 +105,8 @@ def _fit(name: str, clf: NoisyLabelClassifier, data: ComparisonData, seed: int) 
         row["accuracy"] = float(clf.score(data.X_test, data.y_test))
     except Exception as error:  # do not lose the other fits
         return row | {"error": f"{type(error).__name__}: {error}"}
-    row["steps"] = sum(epoch["train_batch_count"] for history in clf.histories_.values() for epoch in history)
+    if hasattr(clf, "histories_"):  # a network
+        row["steps"] = sum(epoch["train_batch_count"] for history in clf.histories_.values() for epoch in history)
     row["seconds"] = round(seconds, 3)
     if data.transition_matrix is not None and hasattr(clf, "transition_matrix_"):
         T = in_class_order(data.transition_matrix, clf.classes_)

@@ -121,7 +121,12 @@ class _VerifiedScorer:
     def __call__(self, estimator: Any, X: Any, y: Any = None, *, y_verified: Any = None) -> float:
         X, labels, weights = rows_to_score(inner_classifier(estimator), X, y, y_verified)
         keywords = {} if weights is None else {"sample_weight": weights}
-        return float(check_scoring(estimator, self.scoring)(estimator, X, labels, **keywords))
+        try:
+            return float(check_scoring(estimator, self.scoring)(estimator, X, labels, **keywords))
+        except TypeError as error:
+            if weights is not None:
+                error.add_note("The verified samples have weights, so the metric must accept sample_weight.")
+            raise
 
     def get_metadata_routing(self) -> MetadataRequest:
         """Request the verified labels."""

@@ -113,8 +113,10 @@ def _is_missing(label: object) -> bool:
 
 
 def _listed(labels: list[Any]) -> NDArray:
-    """Array of a list; of dtype object if text and other values are mixed, which numpy would convert to text."""
-    return np.array(labels, dtype=object if len({isinstance(label, str) for label in labels}) > 1 else None)
+    """Array of a list; of dtype object for tuples, and if text and other values are mixed, which numpy would convert."""
+    if any(isinstance(label, tuple) for label in labels) or len({isinstance(label, str) for label in labels}) > 1:
+        return np.fromiter(labels, dtype=object, count=len(labels))
+    return np.array(labels)
 
 
 # ---------------------------------------------------------------------------- several columns

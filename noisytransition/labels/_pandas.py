@@ -51,8 +51,10 @@ def periods_in_order(column: Any) -> NDArray | None:
 
 
 def names_of_times(names: NDArray) -> NDArray:
-    """Names; dates and periods as text, which can be saved and compared."""
+    """Names; dates, periods and tuples as text, which can be saved and compared."""
     first = names[0] if len(names) else None
+    if isinstance(first, tuple):
+        return np.array([str(name) for name in names])
     if hasattr(first, "to_datetime64"):
         names = names.astype("datetime64[us]")
     if names.dtype.kind == "M":

@@ -44,7 +44,13 @@ class Standardise(nn.Flatten):
 
     def forward(self, x: Tensor) -> Tensor:
         """Standardised samples."""
-        return (super().forward(x) - self.mean) / self.scale
+        flat = super().forward(x)
+        if flat.shape[1] != len(self.mean):
+            raise ValueError(
+                f"samples of shape {tuple(x.shape[1:])} have {flat.shape[1]} values, but those of fit have "
+                f"{len(self.mean)}. Pass samples of the same shape."
+            )
+        return (flat - self.mean) / self.scale
 
 
 class MLP(nn.Sequential):
