@@ -19,7 +19,8 @@ ENCODE_ALL = (
     "clean labels by a LabelEncoder first"
 )
 # names that look like these columns, and are no sources
-_LIKE_VERIFIED = (VERIFIED, PROBABILITY, "y_verified", "true")
+_LIKE_VERIFIED = {VERIFIED, PROBABILITY, "y_verified", "y_true", "true", "true_label", "checked", "correct", "gold"}
+_LIKE_VERIFIED |= {"correct_label", "ground_truth", "reviewed"}
 # float64 does not represent all integers from here on
 _LARGEST_FLOAT = 2**53
 # a column with more own labels than this and than half of its samples is an index
@@ -113,7 +114,7 @@ def _is_missing(label: object) -> bool:
 
 
 def _listed(labels: list[Any]) -> NDArray:
-    """Array of a list; of dtype object for tuples, and if text and other values are mixed, which numpy would convert."""
+    """Array of a list; of dtype object for tuples, and if text and other values are mixed, which numpy converts."""
     if any(isinstance(label, tuple) for label in labels) or len({isinstance(label, str) for label in labels}) > 1:
         return np.fromiter(labels, dtype=object, count=len(labels))
     return np.array(labels)
@@ -238,7 +239,10 @@ def split_columns(
     by_source: SourceLabels | None = None
     if len(source_names) > 1:
         if sources is not None:
-            raise ValueError(f"{name} has one column for each of {len(source_names)} sources. Omit sources=.")
+            raise ValueError(
+                f"{name} has one column for each of {len(source_names)} sources. Omit sources=; for the accuracy by "
+                "month or other subgroups, use accuracy_interval(of='labels', by=...)."
+            )
         labels, by_source = _wide_form(y, source_names, name)
     else:
         labels = y[source_names[0]] if source_names else y

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy import optimize, sparse, special
 
 from ..labels._encode import shortened
+from ..labels._groups import design_effect
 from ..transition._estimation import finite_log, normalise_rows
 from ._difference import mean_difference
 from ._periods import shares_along_time
@@ -35,11 +36,12 @@ Shares = Callable[[NDArray, NDArray], tuple[NDArray[np.float64], NDArray[np.floa
 
 
 class Dependence(NamedTuple):
-    """Test whether sources err independently given the true class."""
+    """Test whether sources err independently given the true class: all pairs of sources together, and each pair."""
 
     correlation: float  # of the errors of two sources in verified samples; 0 without such samples
-    pvalue: float  # one-sided
+    pvalue: float  # one-sided, of both tests (Bonferroni)
     detectable: float  # smallest correlation detected with a power of 80 % at a level of 5 %
+    pair: NDArray  # names of the two sources, if their own correlation is more certain; else empty
 
 
 class SourceFit(NamedTuple):
@@ -53,16 +55,17 @@ class SourceFit(NamedTuple):
     n_labels: NDArray[np.intp]
     n_verified: NDArray[np.intp]  # labels in verified samples
     right: NDArray[np.float64]  # share of correct labels
-    n_right: NDArray[np.float64]  # number of verified labels with the precision of this share
+    n_right: NDArray[np.float64]  # number of independent verified labels with the precision of this share
     dependence: Dependence
 
     def reasons(self) -> dict[str, str]:
         """Entries of `diagnostics_` about the sources."""
         found = {}
-        correlation, pvalue, _ = self.dependence
+        correlation, pvalue, _, pair = self.dependence
         if pvalue < WARN_P:
+            who = f"{pair[0]!s} and {pair[1]!s}" if len(pair) else "sources"
             found["dependent_sources"] = (
-                f"sources err together: their errors in verified samples have a correlation of {correlation:.2f}. "
+                f"{who} err together: their errors in verified samples have a correlation of {correlation:.2f}. "
                 f"Held-out verified samples selected a mean weight of {self.weights.mean():.2f} in the posterior"
             )
         if (self.log_evidence > EVIDENCE).any():
@@ -86,6 +89,7 @@ def fit_sources(
     n_labels: int,
     *,
     are_periods: bool = False,
+    groups: NDArray | None = None,
 ) -> SourceFit:
     """Estimate T of each source, and the weights that predict held-out verified samples best.
 
@@ -94,7 +98,8 @@ def fit_sources(
 
     `proba` of shape (n, c) are calibrated, and out-of-fold for verified samples. `codes` of shape (n, n_sources) and
     `true` of shape (n,) are labels, -1 if missing. The first c of the `n_labels` labels are the classes.
-    T of periods, which are in the order of time, is smoothed along time.
+    T of periods, which are in the order of time, is smoothed along time. `groups` of shape (n,) are those of dependent
+    samples: the precision of the shares of correct labels is that of groups.
     """
     labels = _Labels(proba, codes, n_labels, shares_along_time if are_periods else shrunk_shares)
     c = proba.shape[1]
@@ -109,6 +114,7 @@ def fit_sources(
     right = (np.einsum("sii,si->s", matrices[:, :, :c], counts.sum(axis=2)) + 0.5) / (n + 1)
     not_known = (correct * (1 - correct)).sum(axis=0) / (right * (1 - right))  # missing information (Louis, 1982)
     of_one = (counts * np.log(common)).sum(axis=(1, 2))
+    effects = [design_effect(residual[:, None], groups) for residual in np.where(given, correct - right, 0.0).T]
     return SourceFit(
         names,
         matrices,
@@ -118,8 +124,8 @@ def fit_sources(
         n_labels=n,
         n_verified=n_verified,
         right=right,
-        n_right=np.maximum(n - not_known, n_verified),
-        dependence=_dependence(codes, true, matrices),
+        n_right=np.maximum(n - not_known, n_verified) / effects,
+        dependence=_dependence(codes, true, matrices, names, groups),
     )
 
 
@@ -246,25 +252,53 @@ def _log_evidence(counts: NDArray, prior: NDArray) -> NDArray[np.float64]:
 
 
 # ---------------------------------------------------------------------------- sources that err together
-def _dependence(codes: NDArray[np.integer], true: NDArray[np.intp], matrices: NDArray) -> Dependence:
-    """Test the correlation of errors of two sources in the same verified sample, given its true class."""
+def _dependence(
+    codes: NDArray[np.integer], true: NDArray[np.intp], matrices: NDArray, names: NDArray, groups: NDArray | None
+) -> Dependence:
+    """Test the correlation of errors of two sources in the same verified sample, given its true class.
+
+    Of all pairs together, and of each pair whose expected number of common errors makes the sum nearly normal.
+    """
     rows = true >= 0
     given = codes[rows] >= 0
     of_true = true[rows]
-    error = 1 - matrices[:, of_true, of_true].T  # probability, of shape (n_verified, n_sources)
+    group = None if groups is None else groups[rows]
+    error = np.where(given, 1 - matrices[:, of_true, of_true].T, 0.0)  # probability, of shape (n_verified, n_sources)
     residual = np.where(given, (codes[rows] != of_true[:, None]) - error, 0.0)
-    variance = np.where(given, error * (1 - error), 0.0)
+    std = np.sqrt(error * (1 - error))
+    together = _correlation(*(_products(values) for values in (residual, std, std**2)), group)
+    common = sparse.triu(sparse.csr_array(error).T @ sparse.csr_array(error), k=1).tocoo()
+    is_tested = common.data >= _EXPECTED
+    pairs = np.column_stack(common.coords)[is_tested]
+    of_pairs = ([values[:, pair].prod(axis=1) for values in (residual, std, std**2)] for pair in pairs)
+    tests = [_correlation(*values, group) for values in of_pairs]
+    k = int(np.argmin([pvalue for _, pvalue, _ in tests])) if tests else -1
+    if tests and len(tests) * tests[k][1] < together[1]:
+        correlation, pvalue, detectable = tests[k]
+        return Dependence(correlation, min(2 * len(tests) * pvalue, 1.0), detectable, names[pairs[k]])
+    correlation, pvalue, detectable = together
+    return Dependence(correlation, min(2 * pvalue, 1.0), detectable, names[:0])
 
-    def pairs(values: NDArray) -> float:
-        """Sum of the products of two sources, over pairs and samples."""
-        return max(float((values.sum(axis=1) ** 2 - (values**2).sum(axis=1)).sum() / 2), 0.0)
 
-    scale = pairs(np.sqrt(variance))
-    std = pairs(variance) ** 0.5
-    if not std:
-        return Dependence(0.0, 1.0, 1.0)
-    found = pairs(residual)
-    return Dependence(found / scale, float(special.ndtr(-found / std)), float(_DETECTED * std / scale))
+def _products(values: NDArray) -> NDArray[np.float64]:
+    """Sum of the products of two sources in each sample, over all pairs."""
+    return (values.sum(axis=1) ** 2 - (values**2).sum(axis=1)) / 2
+
+
+def _correlation(
+    products: NDArray, most: NDArray, variances: NDArray, groups: NDArray | None
+) -> tuple[float, float, float]:
+    """Correlation of errors, its one-sided p-value, and the smallest one detected with a power of 80 %.
+
+    In each sample, `products` of residuals have the expectation `most` if the correlation is 1, and these variances if
+    it is 0.
+    """
+    total = most.sum()
+    if total <= 0:
+        return 0.0, 1.0, 1.0
+    std = float((variances.sum() * design_effect(products[:, None], groups)) ** 0.5)
+    found = max(float(products.sum()), 0.0)
+    return float(found / total), float(special.ndtr(-found / std)), float(_DETECTED * std / total)
 
 
 def from_other_sources(

@@ -250,13 +250,13 @@ class LabelNoiseModel:
         codes = sources.at(samples.positions)
         true = samples.in_order(np.full(len(proba), -1), samples.clean)
         proba = samples.in_order(proba, proba_clean)
+        groups = None if samples.groups is None else samples.in_order(*samples.groups)
         self.sources_ = fit_sources(
-            proba, codes, true, sources.names, len(self.labels_), are_periods=sources.are_periods
+            proba, codes, true, sources.names, len(self.labels_), are_periods=sources.are_periods, groups=groups
         )
         self.diagnostics_ |= self.sources_.reasons()
         if not log_prior_ratio.any():
             weights = samples.in_order(np.ones(len(samples.noisy)), samples.weights_of_clean(log_prior_ratio))
-            groups = None if samples.groups is None else samples.in_order(*samples.groups)
             self.diagnostics_ |= from_other_sources(codes, true, sources.names, weights, groups)
 
     @classmethod

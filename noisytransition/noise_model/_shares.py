@@ -14,6 +14,7 @@ from ..labels._arrays import as_array
 from ..labels._columns import encoded, read_column
 from ..labels._encode import shortened
 from ..labels._groups import of_samples, sums_by_group
+from ..labels._pandas import names_of_times
 from ..likelihood._fit import NoiseFit, fit_noise, folds_of
 from ..likelihood._shrinkage import with_other_labels
 from ..transition._estimation import TINY, jeffreys_interval, normalise_rows
@@ -265,6 +266,7 @@ class Population:
         if n <= (last := max(rows.max(), of_clean.max())):
             raise ValueError(f"by has {n} values, but the fit has samples at positions up to {last}. Pass one each.")
         column = read_column(by, n, "by")
+        column = column._replace(labels=names_of_times(column.labels))
         names, codes = encoded({"by": column})
         self._cross_fitted  # noqa: B018  (computed once)
         for k, name in enumerate(names.tolist()):

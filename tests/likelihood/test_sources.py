@@ -88,7 +88,7 @@ def test_each_source_has_its_T_and_its_share_of_right_labels():
     low, high = jeffreys_interval(found.right, found.n_right, 0.99)
     assert (low < right).all()
     assert (high > right).all()
-    assert (found.n_verified <= found.n_right).all()
+    assert (found.n_verified <= found.n_right + 1e-9).all()
     assert (found.n_right <= found.n_labels).all()
     assert (found.log_evidence > 10).all()
     assert found.dependence.pvalue > 0.01
@@ -108,6 +108,7 @@ def test_sources_that_err_together_are_found_and_count_less():
     y, proba, codes, true = people(n=2000, copied=0.4, asked=4)
     found = fit_sources(proba, codes, true, NAMES, C)
     assert found.dependence.pvalue < 1e-6
+    assert not len(found.dependence.pair)
     assert found.weights.mean() < 0.7
     right = [(codes[:, s] == y).mean() for s in range(4)]
     np.testing.assert_allclose(found.right, right, atol=0.12)
@@ -115,6 +116,34 @@ def test_sources_that_err_together_are_found_and_count_less():
     as_independent = slow_posterior(proba, codes, np.full(len(y), -1), found.matrices, np.ones(4))
     loss, worse = (-np.log(p[np.arange(len(y)), y] + 1e-12)[150:].mean() for p in (posterior, as_independent))
     assert loss < worse - 0.1
+
+
+def test_a_pair_that_errs_together_is_named_if_a_third_source_errs_elsewhere():
+    rng = np.random.default_rng(0)
+    y = rng.integers(C, size=1000)
+    is_hard = rng.random(1000) < 0.2
+    wrong = [
+        is_hard & (rng.random(1000) < 0.8),
+        is_hard & (rng.random(1000) < 0.8),
+        ~is_hard & (rng.random(1000) < 0.3),
+    ]
+    codes = np.column_stack([np.where(of, (y + 1) % C, y) for of in wrong])
+    true = np.where(rng.random(1000) < 0.2, y, -1)
+    dependence = fit_sources(np.full((1000, C), 1 / C), codes, true, NAMES[:3], C).dependence
+    assert dependence.pair.tolist() == ["ann", "bob"]
+    assert dependence.pvalue < 1e-6
+    errors = (codes != y[:, None])[true >= 0]
+    assert dependence.correlation == pytest.approx(np.corrcoef(errors[:, 0], errors[:, 1])[0, 1], abs=0.15)
+
+
+def test_copies_in_groups_do_not_make_shares_more_precise():
+    _, proba, codes, true = people(n=600, n_verified=100)
+    codes[true >= 0, 0] = np.where(codes[true >= 0, 0] < 0, 0, codes[true >= 0, 0])
+    alone = fit_sources(proba, codes, true, NAMES, C)
+    copies = [np.repeat(values, 5, axis=0) for values in (proba, codes, true)]
+    grouped = fit_sources(*copies, NAMES, C, groups=np.arange(600).repeat(5))
+    np.testing.assert_allclose(grouped.n_right, alone.n_right, rtol=0.15)
+    assert grouped.dependence.pvalue > 1e-3
 
 
 @settings(max_examples=12, deadline=None)
@@ -126,7 +155,7 @@ def test_any_labels_give_finite_results(seed, n_verified, c):
     true = np.where(np.arange(60) < n_verified, rng.integers(c, size=60), -1)
     found = fit_sources(proba, codes, true, np.arange(3), c)
     np.testing.assert_allclose(found.matrices.sum(axis=2), 1)
-    for of in (found.matrices, found.weights, found.log_evidence, found.right, found.n_right, *found.dependence):
+    for of in (found.matrices, found.weights, found.log_evidence, found.right, found.n_right, *found.dependence[:3]):
         assert np.isfinite(of).all()
     assert (found.weights >= 0).all()
     low, high = jeffreys_interval(found.right, found.n_right, 0.9)
@@ -191,5 +220,5 @@ def test_what_cannot_be_judged_is_refused():
     one = LabelNoiseModel().fit(proba, labels["ann"].ffill().bfill(), y_verified=labels["verified"])
     with refused("one column"):
         one.label_posterior(proba, labels)
-    with refused("one label"):
+    with refused("one source"):
         one.source_summary()
