@@ -36,6 +36,8 @@ SCRIPTS = {
     "zoo_": "zoo/run.py",
     "zoo_small": "zoo/__main__.py",
 }
+PICTURES = dict.fromkeys(["accuracy.png", "error_of_T.png", "nine_methods.png", "zoo.png"], "pictures.py")
+PICTURES |= {"front_page.png": "front_page.py"}
 # the last version that changed the results of scripts, by the start of the names of files: older files are not shown
 CHANGED = {"": "0.3.0"}
 # networks on images, figures of a fit, and baselines are not run again
@@ -61,8 +63,8 @@ def shown(root=ROOT):
 
 def command(path):
     """Return the first command in the docstring of the script of a file; None if there is none."""
-    if path == "docs/front_page.png":
-        script = RESULTS.parent / "front_page.py"
+    if Path(path).name in PICTURES:
+        script = RESULTS.parent / PICTURES[Path(path).name]
     else:
         folder, stem = (ROOT / path).parents[1], Path(path).stem
         scripts = {script.stem: script.name for script in folder.glob("*.py")} | SCRIPTS
