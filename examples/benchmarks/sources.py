@@ -60,7 +60,12 @@ def models(rng, data, load, n_models, n_rows):
     """Return labels of small models, each trained on a few samples, which partly overlap."""
     X, y = load(return_X_y=True)
     X = StandardScaler().fit_transform(X)
-    kinds = [KNeighborsClassifier(1), GaussianNB(), DecisionTreeClassifier(max_depth=4, random_state=0), LogisticRegression(C=0.01)]
+    kinds = [
+        KNeighborsClassifier(1),
+        GaussianNB(),
+        DecisionTreeClassifier(max_depth=4, random_state=0),
+        LogisticRegression(C=0.01),
+    ]
     kinds += [KNeighborsClassifier(5)]
     seen, labels = rng.permutation(len(y))[: 2 * n_rows], []
     for model in kinds[:n_models]:
