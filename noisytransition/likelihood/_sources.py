@@ -106,27 +106,37 @@ def fit_sources(
     matrices, weights, posterior = _weighted(labels, true)
     counts = labels.counts(posterior)
     common = _common(counts)
-    of_labels = np.pad(posterior, ((0, 0), (0, n_labels - c + 1)))  # 0 if missing or no class
-    correct = of_labels[np.arange(len(codes))[:, None], codes]
     given = codes >= 0
-    n = given.sum(axis=0)
     n_verified = (given & (true >= 0)[:, None]).sum(axis=0)
-    right = (np.einsum("sii,si->s", matrices[:, :, :c], counts.sum(axis=2)) + 0.5) / (n + 1)
-    not_known = (correct * (1 - correct)).sum(axis=0) / (right * (1 - right))  # missing information (Louis, 1982)
-    of_one = (counts * np.log(common)).sum(axis=(1, 2))
-    effects = [design_effect(residual[:, None], groups) for residual in np.where(given, correct - right, 0.0).T]
+    right = (np.einsum("sii,si->s", matrices[:, :, :c], counts.sum(axis=2)) + 0.5) / (given.sum(axis=0) + 1)
+    proba_of_label = np.pad(posterior, ((0, 0), (0, n_labels - c + 1)))  # 0 if missing or no class
+    correct = proba_of_label[np.arange(len(codes))[:, None], codes]
+    one_T = (counts * np.log(common)).sum(axis=(1, 2))
     return SourceFit(
         names,
         matrices,
         weights,
         common,
-        log_evidence=labels.shrunk(counts)[1] - of_one,
-        n_labels=n,
+        log_evidence=labels.shrunk(counts)[1] - one_T,
+        n_labels=given.sum(axis=0),
         n_verified=n_verified,
         right=right,
-        n_right=np.maximum(n - not_known, n_verified) / effects,
+        n_right=_n_independent(correct, given, right, n_verified, groups),
         dependence=_dependence(codes, true, matrices, names, groups),
     )
+
+
+def _n_independent(
+    correct: NDArray, given: NDArray, right: NDArray, n_verified: NDArray, groups: NDArray | None
+) -> NDArray[np.float64]:
+    """Number of independent verified labels of each source with as much information about its share of correct labels.
+
+    `correct` are the probabilities that labels are correct, 0 or 1 in verified samples.
+    """
+    missing = (correct * (1 - correct)).sum(axis=0) / (right * (1 - right))  # missing information (Louis, 1982)
+    residuals = np.where(given, correct - right, 0.0).T
+    effects = [design_effect(residual[:, None], groups) for residual in residuals]
+    return np.maximum(given.sum(axis=0) - missing, n_verified) / effects
 
 
 def _weighted(labels: "_Labels", true: NDArray[np.intp]) -> tuple[NDArray, NDArray, NDArray]:
@@ -266,12 +276,10 @@ def _dependence(
     error = np.where(given, 1 - matrices[:, of_true, of_true].T, 0.0)  # probability, of shape (n_verified, n_sources)
     residual = np.where(given, (codes[rows] != of_true[:, None]) - error, 0.0)
     std = np.sqrt(error * (1 - error))
-    together = _correlation(*(_products(values) for values in (residual, std, std**2)), group)
+    together = _correlation(residual, std, group)
     common = sparse.triu(sparse.csr_array(error).T @ sparse.csr_array(error), k=1).tocoo()
-    is_tested = common.data >= _EXPECTED
-    pairs = np.column_stack(common.coords)[is_tested]
-    of_pairs = ([values[:, pair].prod(axis=1) for values in (residual, std, std**2)] for pair in pairs)
-    tests = [_correlation(*values, group) for values in of_pairs]
+    pairs = np.column_stack(common.coords)[common.data >= _EXPECTED]
+    tests = [_correlation(residual[:, pair], std[:, pair], group) for pair in pairs]
     k = int(np.argmin([pvalue for _, pvalue, _ in tests])) if tests else -1
     if tests and len(tests) * tests[k][1] < together[1]:
         correlation, pvalue, detectable = tests[k]
@@ -280,25 +288,20 @@ def _dependence(
     return Dependence(correlation, min(2 * pvalue, 1.0), detectable, names[:0])
 
 
+def _correlation(residual: NDArray, std: NDArray, groups: NDArray | None) -> tuple[float, float, float]:
+    """Correlation of errors of these sources, its one-sided p-value, and the smallest one found with a power of 80 %."""
+    products = _products(residual)
+    total = float(_products(std).sum())
+    if total <= 0:
+        return 0.0, 1.0, 1.0
+    error = float((_products(std**2).sum() * design_effect(products[:, None], groups)) ** 0.5)
+    found = max(float(products.sum()), 0.0)
+    return found / total, float(special.ndtr(-found / error)), float(_DETECTED * error / total)
+
+
 def _products(values: NDArray) -> NDArray[np.float64]:
     """Sum of the products of two sources in each sample, over all pairs."""
     return (values.sum(axis=1) ** 2 - (values**2).sum(axis=1)) / 2
-
-
-def _correlation(
-    products: NDArray, most: NDArray, variances: NDArray, groups: NDArray | None
-) -> tuple[float, float, float]:
-    """Correlation of errors, its one-sided p-value, and the smallest one detected with a power of 80 %.
-
-    In each sample, `products` of residuals have the expectation `most` if the correlation is 1, and these variances if
-    it is 0.
-    """
-    total = most.sum()
-    if total <= 0:
-        return 0.0, 1.0, 1.0
-    std = float((variances.sum() * design_effect(products[:, None], groups)) ** 0.5)
-    found = max(float(products.sum()), 0.0)
-    return float(found / total), float(special.ndtr(-found / std)), float(_DETECTED * std / total)
 
 
 def from_other_sources(
