@@ -289,7 +289,7 @@ def _dependence(
 
 
 def _correlation(residual: NDArray, std: NDArray, groups: NDArray | None) -> tuple[float, float, float]:
-    """Correlation of errors of these sources, its one-sided p-value, and the smallest one found with a power of 80 %."""
+    """Correlation of errors of these sources, its one-sided p-value, and the smallest found with a power of 80 %."""
     products = _products(residual)
     total = float(_products(std).sum())
     if total <= 0:
