@@ -97,7 +97,7 @@ def _calibration(facts: Facts) -> list[str]:
     calibration = facts["calibration"]
     if calibration is None:
         return [
-            "No clean samples were given: pass X_clean and y_clean, samples that fit has not seen. Without, "
+            "Not measured: the calibration requires clean samples that the classifier has not seen. "
             "accuracy_interval and cross-validation by VerifiedKFold estimate the accuracy from verified samples.",
             *_views(facts),
         ]
@@ -133,7 +133,7 @@ def _label_issues(facts: Facts) -> list[str]:
 def _one_transition_matrix(facts: Facts) -> list[str]:
     test = facts["one_transition_matrix"]
     if test is None:
-        return ["Not tested: the test requires clean samples with noisy labels (X_clean, y_clean and y_clean_noisy)."]
+        return ["Not tested: the test requires clean samples with noisy labels that the classifier has not seen."]
     verdict = "No evidence against one T" if test["pvalue"] > _LEVEL else "One T is not enough"
     return [
         f"{verdict} for all samples (p = {test['pvalue']:.3g}, {of(test['n_rows'], 'sample')} with both labels).",

@@ -83,7 +83,7 @@ def test_sentences_are_on_the_page_which_loads_nothing(report):
 def test_what_is_missing_is_said_in_a_sentence():
     report = make(SomeClassifier(NAMES, bars=None))
     text = texts(report)
-    for reason in ("There are no intervals", "No clean samples were given", "Not tested", "no interval"):
+    for reason in ("There are no intervals", "Not measured", "Not tested", "no interval"):
         assert reason in text
     assert report.facts["calibration"] is report.facts["noise"]["low"] is None
     report = make(SomeClassifier(NAMES, T=np.eye(4), counts=np.full(4, 50.0), bars=None))
