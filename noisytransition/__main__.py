@@ -3,7 +3,6 @@
 import argparse
 import sys
 import warnings
-from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: list[str] | None = None) -> int:
     """Run the command, and return the exit code: 2 if a file or an option is wrong."""
     parser = argparse.ArgumentParser("noisytransition", description="Train classifiers on noisy labels.")
     of = parser.add_subparsers(required=True, metavar="audit").add_parser("audit", help="find wrong labels of a file")
@@ -19,7 +18,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     of.add_argument("--label", nargs="+", required=True, help="column of labels, or a column for each source of labels")
     of.add_argument("--verified", help="column of true labels, empty if not checked; default: 'verified', if it exists")
     of.add_argument("--text", help="column of text")
-    of.add_argument("--features", nargs="+", help="columns of features; default without text: all other columns")
+    of.add_argument("--features", nargs="+", default=[], help="columns of features; default without text: all others")
     of.add_argument("--embeddings", help=".npy file with a row of numbers for each row or sample, or column of arrays")
     of.add_argument("--group", help="column of the group of each row, such as a patient, if rows are not independent")
     of.add_argument("--sample", help="column of the labelled sample, if the file has a row for each answer")
@@ -34,37 +33,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
             audit(options)
     except (ValueError, TypeError, OSError, ImportError) as error:
         hint = ". Tables need: pip install skrub openpyxl pyarrow" if isinstance(error, ImportError) else ""
-        say(f"noisytransition: {' '.join(str(error).split())}{hint}")
+        print(f"noisytransition: {' '.join(str(error).split()).removeprefix('[Errno 2] ')}{hint}", file=sys.stderr)
         return 2
     for text in dict.fromkeys(str(one.message) for one in caught if issubclass(one.category, UserWarning)):
-        say(f"warning: {text}")
+        print(f"warning: {text}", file=sys.stderr)
     return 0
-
-
-def say(text: str) -> None:
-    """Report progress, a warning or an error."""
-    print(text, file=sys.stderr)
 
 
 def audit(options: argparse.Namespace) -> None:
     """Read a file, train a classifier, write the results and print the answer."""
+    table, labels, others = read(options)
+    X, estimator, shown = encoded(table, others, options)
     folder = options.out or options.file.with_name(f"{options.file.stem}_audit")
     if folder.exists() and any(folder.iterdir()):
         raise ValueError(f"the folder {folder} is not empty. Pass another one as --out.")
-    say(f"reading {options.file}")
-    table, labels = read(options)
-    X, estimator, shown = encoded(table, options)
-    say(f"training eleven times on {len(table)} rows")
+    print(f"training eleven times on {len(table)} rows", file=sys.stderr)
     from .methods import TransitionClassifierCV  # imports torch
 
     clf = TransitionClassifierCV(estimator, random_state=options.seed).fit(X, labels.dropna(axis=1, how="all"))
-    issues = with_text(clf.find_label_issues(), shown, "given", "suggested", "probability_correct")
+    issues = with_text(clf.find_label_issues(), shown, "given", "suggested", "probability_correct").round(4)
     n = min(50, labels.verified.isna().sum())  # as many checks as in docs/no_verified_labels.rst
     drawn = clf.noise_model_.suggest_samples(n, random_state=options.seed)
     to_verify = with_text(drawn, shown, "verified_probability").assign(verified=None)
-    answer = summary(clf.noise_model_, labels, issues, to_verify)
-    report = clf.noise_report(display_samples=shown.squeeze(axis=1), title=f"Labels of {options.file.name}")
     corrected = table.drop(columns=options.embeddings or [], errors="ignore").assign(corrected=clf.relabel())
+    answer = summary(clf.noise_model_, labels, issues, to_verify, corrected["corrected"])
+    report = clf.noise_report(display_samples=shown.squeeze(axis=1), title=f"Labels of {options.file.name}")
     folder.mkdir(parents=True, exist_ok=True)
     report.save(folder / "report.html")
     for name, of in {"issues": issues, "corrected": corrected, "to_verify": to_verify}.items():
@@ -72,12 +65,13 @@ def audit(options: argparse.Namespace) -> None:
     print(*answer, f"in {folder}: report.html, issues.csv, corrected.csv, to_verify.csv", sep="\n")
 
 
-def read(options: argparse.Namespace) -> tuple[Any, Any]:
-    """Rows of a file, and their table of labels; raise for what `fit` cannot know."""
+def read(options: argparse.Namespace) -> tuple[Any, Any, list[str]]:
+    """Rows of a file, their table of labels, and the other columns; raise for what `fit` cannot know."""
     table = read_table(options.file, options.encoding)
     options.verified = options.verified or ("verified" if "verified" in table else None)
-    named = [options.verified, options.text, options.group, options.sample, options.source]
-    for name in [*options.label, *(options.features or ()), *filter(None, named)]:
+    single = filter(None, [options.verified, options.text, options.group, options.sample, options.source])
+    named = [*options.label, *options.features, *single]
+    for name in named:
         if name not in table:
             similar = "".join(f" Did you mean {near!r}?" for near in get_close_matches(name, list(table), 1))
             raise ValueError(f"no column {name!r} among {', '.join(table)}.{similar}")
@@ -89,11 +83,17 @@ def read(options: argparse.Namespace) -> tuple[Any, Any]:
     true = table[options.verified].dropna().tolist() if options.verified else []
     if len(true) == len(table):
         raise ValueError(f"every row is verified in {options.verified!r}, so no label is left to judge.")
-    if true and set(true).isdisjoint(labels.to_numpy().ravel()):
+    given = set(labels.to_numpy().ravel())
+    if true and given.isdisjoint(true):
         raise ValueError(f"{options.verified!r} has {true[0]!r}, which is no given label. Enter true labels there.")
+    others = [name for name in table if name not in {*named, options.embeddings, "verified_probability"}]
+    for name in [] if options.verified or options.features else others:
+        values = table[name].dropna()
+        if 0 < len(values) < len(table) and values.isin(given).all():
+            raise ValueError(f"{name!r} looks like true labels: pass it as --verified, or name features by --features.")
     beside = {"verified": options.verified, "group": options.group, "verified_probability": "verified_probability"}
     known = {name: table[column] for name, column in beside.items() if column in table}
-    return table, labels.assign(**{"verified": None} | known)
+    return table, labels.assign(**{"verified": None} | known), others
 
 
 def read_table(path: Path, encoding: str) -> Any:
@@ -115,10 +115,9 @@ def read_table(path: Path, encoding: str) -> Any:
 
 def check_labels(labels: Any, name: str) -> None:
     """Raise if labels are no classes: numbers and text, or ids, with less than two rows each on average."""
-    is_number = labels.astype(str).str.fullmatch(r"[-+]?\d*\.?\d+(e[-+]?\d+)?")
-    if is_number.any() and not is_number.all():
-        both = f"numbers such as {labels[is_number].iloc[0]} and text such as {labels[~is_number].iloc[0]!r}"
-        raise ValueError(f"the labels {name!r} are {both}. Use one kind of label.")
+    number = labels.astype(str).str.fullmatch(r"[-+]?\d*\.?\d+(e[-+]?\d+)?")
+    if number.any() and not number.all():
+        raise ValueError(f"{name!r} has numbers and text: {labels[number].iloc[0]} and {labels[~number].iloc[0]!r}.")
     if len(labels) < 2 * (n := labels.nunique()):
         raise ValueError(f"{name!r} has {n} different values in {len(labels)} rows. Pass classes, not ids.")
 
@@ -132,13 +131,13 @@ def one_row_per_sample(table: Any, options: argparse.Namespace) -> tuple[Any, An
     answers = table.dropna(subset=options.label)
     last = answers.drop_duplicates([options.sample, options.source], keep="last")
     if n := len(answers) - len(last):
-        say(f"{n} answers are left out: the same source gave the same sample another one later")
+        print(f"{n} answers are left out: the same source gave the same sample another one later", file=sys.stderr)
     rows = table.drop(columns=[*options.label, options.source]).groupby(options.sample, sort=False).first()
     labels = last.pivot(index=options.sample, columns=options.source, values=options.label[0]).reindex(rows.index)
     return rows.reset_index(), labels.reset_index(drop=True)
 
 
-def encoded(table: Any, options: argparse.Namespace) -> tuple[Any, Any, Any]:
+def encoded(table: Any, others: list[str], options: argparse.Namespace) -> tuple[Any, Any, Any]:
     """Features, a pipeline that encodes and classifies them, and what is shown of each row."""
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
@@ -146,9 +145,7 @@ def encoded(table: Any, options: argparse.Namespace) -> tuple[Any, Any, Any]:
     from sklearn.preprocessing import StandardScaler
 
     classifier = LogisticRegression(max_iter=1000)
-    names = [name for name in (options.text, *(options.features or ())) if name]
-    used = {*options.label, options.verified, options.group, options.sample, options.source, options.embeddings}
-    names = names or [name for name in table if name not in used | {"verified_probability"}]
+    names = list(dict.fromkeys(filter(None, [options.text, *options.features]))) or others
     shown = table[names].astype(object).where(table[names].notna(), "").map(lambda value: " ".join(str(value).split()))
     shown.index = table[options.sample] if options.sample else table.index
     if options.embeddings:
@@ -156,12 +153,12 @@ def encoded(table: Any, options: argparse.Namespace) -> tuple[Any, Any, Any]:
         return arrays, make_pipeline(StandardScaler(), classifier), shown
     if names == [options.text]:
         return shown[options.text].to_numpy(), make_pipeline(TfidfVectorizer(), classifier), shown
-    ids = [name for name in names if table[name].is_unique and table[name].dtype.kind not in "fcmM"]
-    if ids and not options.features:
-        say(f"no features, since they differ in every row: {', '.join(ids)}; pass text as --text")
-    features = [name for name in names if options.features or name not in ids]
+    ids = [name for name, of in table[names].items() if name in others and of.is_unique and of.dtype.kind not in "fcmM"]
+    left_out = "".join(f". {name!r} differs in every row: pass text as --text" for name in ids)
+    features = [name for name in names if name not in ids]
     if not features:
-        raise ValueError("no column of features is left. Pass --text, --features or --embeddings.")
+        raise ValueError(f"no features are left: pass --text, --features or --embeddings{left_out}.")
+    print(f"features: {', '.join(features)}{left_out}", file=sys.stderr)
     from skrub import tabular_pipeline
 
     return table[features], tabular_pipeline(classifier), shown
@@ -173,10 +170,12 @@ def with_text(found: Any, shown: Any, *names: str) -> Any:
     return rows.join(found.drop(columns="position").reset_index(drop=True)).set_axis(["row", "text", *names], axis=1)
 
 
-def summary(model: Any, labels: Any, issues: Any, to_verify: Any) -> list[str]:
+def summary(model: Any, labels: Any, issues: Any, to_verify: Any, corrected: Any) -> list[str]:
     """Lines of the answer."""
     is_verified = labels.verified.notna()
-    has_label = labels.drop(columns=["verified", "verified_probability", "group"], errors="ignore").notna().any(axis=1)
+    given = labels.drop(columns=["verified", "verified_probability", "group"], errors="ignore")
+    has_label = given.notna().any(axis=1)
+    n_changed = (given.ne(corrected, axis=0) & given.notna()).to_numpy().sum()
     correct = shares = "unknown, since no verified row has a label"
     plan = "Until then, the list and the flips rest on the classifier alone."
     bounds = "{:.2f} [{:.2f}, {:.2f}]"
@@ -192,7 +191,8 @@ def summary(model: Any, labels: Any, issues: Any, to_verify: Any) -> list[str]:
         "worst flips, true class -> label: " + "; ".join(model.transition_summary(top=3).splitlines()),
         f"probably wrong: {len(issues)} labels that are not verified. P(correct) of the most suspicious:",
         *("  {4:.2f}  row {0}: {2}, rather {3}: {1:.70}".format(*row) for row in issues[:10].itertuples(index=False)),
-        f"verify next: the {len(to_verify)} rows of to_verify.csv. {plan}",
+        f"corrected.csv changes {n_changed} labels: to true labels, and to suggestions of probability 0.9 or more",
+        f"verify next, for the class shares: the {len(to_verify)} rows of to_verify.csv. {plan}",
     ]
 
 

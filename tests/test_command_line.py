@@ -3,8 +3,10 @@
 import contextlib
 import io
 import re
+import shutil
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +20,7 @@ from noisytransition import TransitionClassifierCV, flip_labels
 from noisytransition.__main__ import main
 
 REVIEWS = Path(__file__).parents[1] / "examples" / "reviews.csv"
+PAGE = Path(__file__).parents[1] / "docs" / "from_a_csv_file.rst"
 TEXT = ["--label", "llm", "--verified", "checked", "--text", "review"]
 
 
@@ -66,7 +69,7 @@ def test_its_files_are_those_of_the_classifier(audited, reviews, fitted):
     columns |= {"probability_correct": "label_quality"}
     expected = found[[*columns.values()]].set_axis([*columns], axis=1).reset_index(drop=True)
     expected.insert(1, "text", reviews["review"][found["position"]].to_numpy())
-    pd.testing.assert_frame_equal(issues, expected, check_dtype=False)
+    pd.testing.assert_frame_equal(issues, expected.round(4), check_dtype=False)
     pd.testing.assert_frame_equal(corrected.drop(columns="corrected"), reviews)
     assert corrected["corrected"].tolist() == fitted.relabel().tolist()
     drawn = fitted.noise_model_.suggest_samples(50, random_state=0)
@@ -82,6 +85,8 @@ def test_the_printed_answer_and_the_report_have_the_estimates_and_sentences(audi
     numbers = [*model.accuracy_interval(of="labels"), *model.class_shares().iloc[:, :3].to_numpy().ravel()]
     assert {f"{number:.2f}" for number in numbers} <= set(re.findall(r"\d\.\d\d", text))
     assert fitted.transition_summary(top=1).splitlines()[0] in text
+    n_changed = (fitted.relabel() != reviews["llm"]).sum()
+    assert f"corrected.csv changes {n_changed} labels" in text
     positions = fitted.find_label_issues()["position"][:10]
     for position in positions:
         assert f"row {position}: {reviews['llm'][position]}" in text
@@ -96,7 +101,28 @@ def test_the_file_is_unchanged_and_results_are_not_overwritten(audited, capsys):
     assert (folder / "reviews.csv").read_bytes() == REVIEWS.read_bytes()
     assert main(["audit", str(folder / "reviews.csv"), *TEXT]) == 2
     assert "reviews_audit" in capsys.readouterr().err
+    assert main(["audit", str(folder / "reviews.csv"), "--label", "lmm"]) == 2
+    assert "no column 'lmm'" in capsys.readouterr().err
     assert before == {path: path.read_bytes() for path in folder.rglob("*.*")}
+
+
+def test_the_documented_lines_add_checked_rows_for_the_next_audit(audited, reviews, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    folder = shutil.copytree(audited[0], "examples")
+    path = folder + "/reviews_audit/to_verify.csv"
+    rows = pd.read_csv(path).astype({"verified": object})
+    rows.loc[:29, "verified"] = "praise"
+    rows.to_csv(path, index=False)
+    lines = re.search("code-block:: python\n\n((?:   .*\n|\n)+)", PAGE.read_text(encoding="utf-8"))
+    exec(textwrap.dedent(lines[1]))
+    more = pd.read_csv("examples/reviews_2.csv")
+    added = more.loc[rows["row"][:30]]
+    assert added["checked"].eq("praise").all()
+    np.testing.assert_allclose(added["verified_probability"], rows["verified_probability"][:30])
+    pd.testing.assert_frame_equal(more.drop(index=added.index)[[*reviews]], reviews.drop(index=added.index))
+    assert more["verified_probability"].notna().sum() == 30
+    assert main(["audit", "examples/reviews_2.csv", *TEXT]) == 0
+    assert "240 rows, 90 verified" in capsys.readouterr().out
 
 
 # ---------------------------------------------------------------------------- kinds of files
@@ -137,7 +163,7 @@ def test_columns_of_a_table_are_encoded_and_names_left_out(table, tmp_path, caps
     of.loc[5, "fever"] = np.nan
     code, results = run(of, tmp_path, "--label", "label")
     assert code == 0
-    assert "name" in capsys.readouterr().err
+    assert "features: fever, site. 'name' differs in every row" in capsys.readouterr().err
     corrected = pd.read_csv(results / "corrected.csv")["corrected"]
     assert (corrected == table["true"])[::10].mean() > 0.8  # the most probable class
     assert (corrected == table["true"]).mean() > (table["ann"] == table["true"]).mean() + 0.1
@@ -217,6 +243,9 @@ def wrong_files():
         "yes and no": (reviews.assign(checked=pd.Series(yes).where(np.arange(n) < 50)), TEXT, "'checked'"),
         "one class": (reviews.assign(llm="praise"), ["--label", "llm", *text], "2 classes"),
         "no features": (reviews[["llm", "checked"]], TEXT[:4], "--features"),
+        "text not named": (reviews, TEXT[:4], "'review' differs in every row"),
+        "verified not named": (reviews, ["--label", "llm"], "'checked' looks like true labels"),
+        "verified not named, but text": (reviews, ["--label", "llm", *text], "'checked' looks like true labels"),
         "no source": (reviews, ["--label", "llm", "--sample", "review"], "--source"),
         "no file of arrays": (reviews, [*TEXT, "--embeddings", "none.npy"], "none.npy"),
     }
@@ -242,6 +271,7 @@ def test_a_file_that_cannot_be_read_gets_one_sentence(name, content, tmp_path, c
     assert main(["audit", str(tmp_path / name), "--label", "b"]) == 2
     text = capsys.readouterr().err
     assert "Traceback" not in text
+    assert "Errno" not in text
     assert ("--encoding" in text) == (name == "latin.csv")
 
 
