@@ -68,7 +68,7 @@ autodoc_typehints = "none"  # the docstrings name the types
 
 GALLERY = Path("../examples/gallery")
 # class pages show examples, if there are any
-autosummary_context = {"gallery": "".join(path.read_text() for path in GALLERY.glob("plot_*.py"))}
+autosummary_context = {"gallery": "".join(path.read_text() for path in GALLERY.rglob("plot_*.py"))}
 sphinx_gallery_conf = {
     "examples_dirs": str(GALLERY),
     "gallery_dirs": "gallery",

@@ -43,7 +43,8 @@ _NOTES |= {"not_one_T", "not_separated", "under_trained"}
 _ERRORS_OF_ACCURACY = 2.5
 _CHOSEN = (
     "verified samples were chosen because their labels look wrong, not drawn at random, so scores and class shares "
-    "are biased; pass the probabilities of their draw as verified_probability, or verify samples drawn at random"
+    "are biased; pass the probabilities of their draw in a column verified_probability of the labels, or verify "
+    "samples drawn at random"
 )
 _NOT_VERIFIED = (
     "no sample is verified: T rests on the classifier alone, and its error bars are too short; verify 50 samples, such "

@@ -43,15 +43,16 @@ print(caught[-1].message)
 # Fifty samples to verify
 # -----------------------
 # `suggest_samples` prefers samples of uncertain class. It returns the probability of
-# each draw, which the next fit takes into account.
+# each draw. The next fit reads it in the column ``verified_probability`` of the labels,
+# as the fit of a classifier does.
+import pandas as pd
+
 chosen = unverified.suggest_samples(50, random_state=0)
-verified = np.full(len(y), -1)  # -1: not verified
-verified[chosen.position] = y[chosen.position]  # in practice: a person looks at them
-probability = np.full(len(y), np.nan)
-probability[chosen.position] = chosen.probability
-model = LabelNoiseModel().fit(
-    proba, y_noisy, y_verified=verified, verified_probability=probability
-)
+rows = chosen.position
+labels = pd.DataFrame({"label": y_noisy})
+labels.loc[rows, "verified"] = y[rows]  # in practice: a person looks at them
+labels.loc[rows, "verified_probability"] = chosen.probability.to_numpy()
+model = LabelNoiseModel().fit(proba, labels)
 
 # %%
 # Fifty verified labels also give valid intervals, for example of the share of correct
@@ -67,7 +68,7 @@ print(f"counted: {np.mean(y_noisy == y):.1%}")
 # forest, trained on all noisy labels or on the true labels of fifty random samples.
 from noisytransition import transition_error
 
-rest = verified == -1
+rest = labels.verified.isna()
 random = np.random.default_rng(0).choice(len(y), 50, replace=False)
 few = RandomForestClassifier(random_state=0).fit(X[random], y[random])
 results = {
