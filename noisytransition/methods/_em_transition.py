@@ -46,8 +46,8 @@ _SMALLEST_COUNT = 1e-3
 class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     r"""Estimate the noise transition matrix T and the classifier jointly by maximum likelihood.
 
-    This is the recommended method if some samples are verified. Without, T rests on the network alone, and `fit` warns
-    (:doc:`/no_verified_labels`). The steps of `fit` are::
+    This is the recommended method if some samples are verified; :ref:`others-better` says where it is not the best.
+    Without, T rests on the network alone, and `fit` warns (:doc:`/no_verified_labels`). The steps of `fit` are::
 
         start       = T estimated from a warm-up by cross-entropy (transition_init)
         for k in folds:

@@ -70,10 +70,10 @@ class LabelNoiseModel:
         Expected number of samples of each true class, without verified samples.
     diagnostics_ : dict of str to str
         Reasons to doubt T, and notes, by name (:doc:`/trust`). `fit` warns of most.
-    uncertainty_ : TransitionUncertainty or None
-        Error bars of T; None with more than 50 classes, or if T was given.
-    calibration_ : Calibration or None
-        Map from `proba` to probabilities of the true label; None without verified samples.
+    uncertainty_ : named tuple or None
+        Error bars of T, as from `transition_uncertainty`; None with more than 50 classes, or if T was given.
+    calibration_ : callable or None
+        Map from `proba` to probabilities of the true label, as `calibrate`; None without verified samples.
     anchors_ : ndarray of shape (c, c) or None
         T at anchor points, used with ``proba_of="noisy"``.
     prior_strength_ : float
@@ -82,11 +82,11 @@ class LabelNoiseModel:
         Log-ratio of the class priors of verified and noisy samples; 0 unless stratified.
     feature_dependence_ : float
         Exponent a of feature-dependent noise (:doc:`/trust`); 0 if all samples share one T.
-    out_of_fold_ : OutOfFold
+    out_of_fold_ : named tuple
         Data that T was estimated from: all labels, and the probabilities of the best candidate.
-    sources_ : SourceFit or None
-        T and weight of each source (see `source_summary`), if there are several. `transition_matrix_` then describes
-        the most frequent label of each sample.
+    sources_ : named tuple or None
+        ``names``, ``matrices`` (T) and ``weights`` of the sources, if there are several. `transition_matrix_` then
+        describes the most frequent label of each sample.
     shares_of_views_ : dict of str to float, or None
         Shares of "features", "label" and "clean" (verified samples alone) in the posteriors that a classifier was
         trained on; None without a classifier.
@@ -766,7 +766,7 @@ class LabelNoiseModel:
         return None if sources is None else self._by_source(sources._replace(codes=sources.at(rows)))
 
     def posterior_of_fit(self) -> NDArray[np.float64]:
-        """Compute P(true | x, labels) of the noisy samples of `fit`, of shape (n, c)."""
+        """Compute P(true | x, labels) of the samples of `fit` that are not verified; all are in `label_posterior`."""
         samples = self._samples_of_fit()
         return samples.posterior(self._channel)[samples.true < 0]
 
