@@ -60,7 +60,7 @@ def load_cifar10(root: str | PathLike, *, download: bool = False, **params: Any)
     download : bool, default=False
         Whether torchvision may download the data to `root`.
     **params
-        `noise`, `n_meta`, `n_noisy`, `balanced` and `random_state` of `make_noisy_data`. The literature uses
+        `noise`, `n_clean`, `n_noisy`, `balanced` and `random_state` of `make_noisy_data`. The literature uses
         `symmetric_noise` and `cifar10_noise`; `load_cifar10n` loads human labels.
 
     Returns

@@ -61,7 +61,7 @@ def compare(
     >>> X, y = load_iris(return_X_y=True)
     >>> def iris(seed):
     ...     split = X[::2], y[::2], X[1::2], y[1::2]
-    ...     return make_noisy_data(*split, noise=pair_noise(3, 0.3), n_meta=15, random_state=seed)
+    ...     return make_noisy_data(*split, noise=pair_noise(3, 0.3), n_clean=15, random_state=seed)
     >>> methods = {"cross-entropy": CrossEntropyClassifier(), "GLC": GLCClassifier()}
     >>> table = compare(iris, methods, seeds=range(2))
     >>> table.groupby("method", sort=False)["accuracy"].count()

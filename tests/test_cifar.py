@@ -41,7 +41,7 @@ def test_cifar10(tmp_path, monkeypatch):
         f"data_batch_{i + 1}": {"data": X[10 * i :][:10], "labels": y[10 * i :][:10].tolist()} for i in range(5)
     } | {"test_batch": {"data": X_test, "labels": y_test.tolist()}, "batches.meta": {"label_names": CIFAR10_CLASSES}}
     write(tmp_path, monkeypatch, torchvision.datasets.CIFAR10, files)
-    data = load_cifar10(tmp_path, noise=cifar10_noise(0.4), n_meta=20, random_state=0)
+    data = load_cifar10(tmp_path, noise=cifar10_noise(0.4), n_clean=20, random_state=0)
     assert data.classes == CIFAR10_CLASSES
     np.testing.assert_array_equal(data.X, X[data.rows])
     np.testing.assert_array_equal(data.y_clean, y[data.rows_clean])
@@ -59,10 +59,10 @@ def test_cifar100_with_fine_and_coarse_labels(tmp_path, monkeypatch):
         "meta": {"fine_label_names": [str(i) for i in range(100)]},
     }
     write(tmp_path, monkeypatch, torchvision.datasets.CIFAR100, files)
-    data = load_cifar100(tmp_path, noise=superclass_noise(CIFAR100_SUPERCLASSES, 0.4), n_meta=100, random_state=0)
+    data = load_cifar100(tmp_path, noise=superclass_noise(CIFAR100_SUPERCLASSES, 0.4), n_clean=100, random_state=0)
     np.testing.assert_array_equal(data.y_true, fine[data.rows])
     np.testing.assert_array_equal(CIFAR100_SUPERCLASSES[data.y], CIFAR100_SUPERCLASSES[data.y_true])
-    coarse = load_cifar100(tmp_path, labels="coarse", n_meta=20, random_state=0)
+    coarse = load_cifar100(tmp_path, labels="coarse", n_clean=20, random_state=0)
     np.testing.assert_array_equal(coarse.y_test, CIFAR100_SUPERCLASSES[fine_test])
     for name, superclass in zip(data.classes, CIFAR100_SUPERCLASSES, strict=True):
         assert name in _TREE[coarse.classes[superclass]].split()

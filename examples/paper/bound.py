@@ -149,7 +149,7 @@ def main():
 def loaded(args, seed):
     """Load features with noisy labels."""
     root = folder_of(args.data_root, "cifar10")
-    data = LOADERS["cifar10"](root, noise=T, n_noisy=max(N_NOISY), n_meta=100, random_state=seed)
+    data = LOADERS["cifar10"](root, noise=T, n_noisy=max(N_NOISY), n_clean=100, random_state=seed)
     return with_features(data, "cifar10", args.features_dir)
 
 

@@ -47,7 +47,7 @@ class Files:
         return ImageFiles([f"{self.root}/{key}" for key in keys], Compose([Resize(256), CenterCrop(224)]))
 
 
-def load_clothing1m(root, *, n_noisy=None, n_meta=None, random_state=None):
+def load_clothing1m(root, *, n_noisy=None, n_clean=None, random_state=None):
     """Load noisy samples, clean samples from the validation list, balanced by class, and the samples of the test list.
 
     Images with a clean label are excluded from the noisy samples. ``rows`` and ``rows_clean`` are positions in the
@@ -58,8 +58,8 @@ def load_clothing1m(root, *, n_noisy=None, n_meta=None, random_state=None):
     y_clean, y_test = (np.array([files.clean[key] for key in keys]) for keys in (clean, test))
     y = np.array([files.noisy[key] for key in listed])
     X_clean, rows_clean = files.images(clean), np.arange(len(clean))
-    if n_meta is not None:
-        rows_clean = draw_balanced(y_clean, n_meta, rng)
+    if n_clean is not None:
+        rows_clean = draw_balanced(y_clean, n_clean, rng)
         X_clean = Subset(X_clean, rows_clean.tolist())
     known = {key for name in CLEAN for key in files.keys(name)}
     rows = np.flatnonzero([key not in known for key in listed])

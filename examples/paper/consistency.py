@@ -39,7 +39,7 @@ def run(n_noisy, n_meta, seed, name, data_root, features_dir):
 def fitted_to_features(n_noisy, n_meta, seed, name, places):
     """Fitted method and its data: frozen features of CIFAR-10 with asymmetric noise."""
     root = folder_of(places.data_root, "cifar10")
-    data = LOADERS["cifar10"](root, noise=cifar10_noise(0.4), n_noisy=n_noisy, n_meta=n_meta, random_state=seed)
+    data = LOADERS["cifar10"](root, noise=cifar10_noise(0.4), n_noisy=n_noisy, n_clean=n_meta, random_state=seed)
     data = with_features(data, "cifar10", places.features_dir)
     (cell,) = matching(cells("cifar10", "features", [seed], ["linear"], n_meta, [name]), ["asymmetric 0.4"])
     return fitted(cell, data, places), data

@@ -78,7 +78,7 @@ def folder_of(root, name):
 
 
 def _images(data, noise, rate, seed, n_noisy, n_meta, data_root):
-    root, params = folder_of(data_root, data), {"n_noisy": n_noisy, "n_meta": n_meta, "random_state": seed}
+    root, params = folder_of(data_root, data), {"n_noisy": n_noisy, "n_clean": n_meta, "random_state": seed}
     if data == "clothing1m":
         return load_clothing1m(root, **params)._replace(transition_matrix=counted(*label_pairs(root), N_CLASSES[data]))
     people = FROM_PEOPLE.get(noise)

@@ -34,7 +34,7 @@ OUT = RESULTS / "few_clean_rows.jsonl"
 def run(noise, per_class, seed, name, data_root, features_dir):
     """Fit a method and return its result row, with the sampling limit."""
     torch.set_num_threads(1)
-    started, given = time.perf_counter(), {"n_noisy": 20_000, "n_meta": 20 * per_class, "random_state": seed}
+    started, given = time.perf_counter(), {"n_noisy": 20_000, "n_clean": 20 * per_class, "random_state": seed}
     data = LOADERS["cifar100"](folder_of(data_root, "cifar100"), labels="coarse", noise=NOISES[noise], **given)
     data = with_features(data, "cifar100", features_dir)
     method, own = CLASSIFIERS[name]

@@ -61,7 +61,7 @@ def load(labels, seed, root):
     """Load 3,000 noisy and 500 clean images."""
     noise = people_s_labels(root, "worse") if labels == "human" else cifar10_noise(0.4)
     folder = folder_of(root, "cifar10")
-    data = LOADERS["cifar10"](folder, noise=noise, n_noisy=3000, n_meta=500, random_state=seed)
+    data = LOADERS["cifar10"](folder, noise=noise, n_noisy=3000, n_clean=500, random_state=seed)
     if data.transition_matrix is None:
         data = data._replace(transition_matrix=count_transition_matrix(data.y_true, data.y, 10))
     return data

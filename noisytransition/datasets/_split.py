@@ -59,7 +59,7 @@ def make_noisy_data(
     y_test: ArrayLike,
     *,
     noise: ArrayLike | None = None,
-    n_meta: int = 1000,
+    n_clean: int = 1000,
     n_noisy: int | None = None,
     balanced: bool = True,
     random_state: RandomState = None,
@@ -76,7 +76,7 @@ def make_noisy_data(
     noise : array-like of shape (c, c) or (n,), optional
         Transition matrix, such as ``symmetric_noise(10, 0.4)``, or a noisy label for each training sample. Default: no
         noise.
-    n_meta : int, default=1000
+    n_clean : int, default=1000
         Number of clean samples. It does not affect the noisy labels.
     n_noisy : int, optional
         Number of noisy samples, drawn at random. Default: all samples that are not clean.
@@ -100,7 +100,7 @@ def make_noisy_data(
     >>> from noisytransition.datasets import make_noisy_data
     >>> X, y = load_digits(return_X_y=True)
     >>> data = make_noisy_data(
-    ...     X[:1500], y[:1500], X[1500:], y[1500:], noise=pair_noise(10, 0.4), n_meta=100, random_state=0
+    ...     X[:1500], y[:1500], X[1500:], y[1500:], noise=pair_noise(10, 0.4), n_clean=100, random_state=0
     ... )
     >>> data.X.shape, data.X_clean.shape, data.X_test.shape
     ((1400, 64), (100, 64), (297, 64))
@@ -114,10 +114,10 @@ def make_noisy_data(
         n_classes = max(y.max(initial=-1), y_test.max(initial=-1)) + 1
     rng = as_generator(random_state)
     y_noisy, T = _noisy_labels(y, noise, classes, n_classes, rng)
-    clean = _draw_clean(y, n_meta, n_classes, balanced, rng)
+    clean = _draw_clean(y, n_clean, n_classes, balanced, rng)
     noisy = np.setdiff1d(np.arange(len(y)), clean)
     if not len(noisy):
-        raise ValueError(f"n_meta={len(clean)} leaves no noisy sample. Pass a smaller n_meta.")
+        raise ValueError(f"n_clean={len(clean)} leaves no noisy sample. Pass a smaller n_clean.")
     if n_noisy is not None:
         noisy = _draw(noisy, n_noisy, rng)
     return ComparisonData(
@@ -153,7 +153,7 @@ def _draw_clean(y: NDArray, n: int, n_classes: int, balanced: bool, rng: Any) ->
     """Draw sorted indices of clean samples, balanced by class or regardless of class."""
     if not balanced:
         return _draw(np.arange(len(y)), n, rng)
-    check_count(n, n_classes, "n_meta")
+    check_count(n, n_classes, "n_clean")
     sizes = np.full(n_classes, n // n_classes)
     sizes[rng.choice(n_classes, n % n_classes, replace=False)] += 1
     return np.sort(np.concatenate([_draw(np.flatnonzero(y == c), size, rng) for c, size in enumerate(sizes)]))
@@ -161,8 +161,8 @@ def _draw_clean(y: NDArray, n: int, n_classes: int, balanced: bool, rng: Any) ->
 
 def _draw(rows: NDArray[np.integer], n: int, rng: Any) -> NDArray[np.integer]:
     """Draw n of these indices, sorted."""
-    if check_count(n, 1, "n_meta and n_noisy") > len(rows):
-        raise ValueError(f"cannot draw {n} of {len(rows)} samples (of a class). Pass a smaller n_meta or n_noisy.")
+    if check_count(n, 1, "n_clean and n_noisy") > len(rows):
+        raise ValueError(f"cannot draw {n} of {len(rows)} samples (of a class). Pass a smaller n_clean or n_noisy.")
     return np.sort(rng.choice(rows, n, replace=False))
 
 

@@ -16,7 +16,7 @@ T = pair_noise(3, 0.4)
 
 
 def split(**params):
-    return make_noisy_data(X, Y, X_TEST, Y_TEST, **{"noise": T, "n_meta": 30, "random_state": 0} | params)
+    return make_noisy_data(X, Y, X_TEST, Y_TEST, **{"noise": T, "n_clean": 30, "random_state": 0} | params)
 
 
 def test_meta_rows_are_training_rows_and_no_longer_noisy_rows():
@@ -32,8 +32,8 @@ def test_meta_rows_are_training_rows_and_no_longer_noisy_rows():
 
 def test_noise_is_that_of_flip_labels_for_every_size_of_the_meta_set():
     expected = flip_labels(Y, T, random_state=0)
-    for n_meta in (3, 90):
-        data = split(n_meta=n_meta)
+    for n_clean in (3, 90):
+        data = split(n_clean=n_clean)
         np.testing.assert_array_equal(data.y, expected[data.rows])
         np.testing.assert_array_equal(data.y_clean_noisy, expected[data.rows_clean])
         np.testing.assert_array_equal(data.transition_matrix, T)
@@ -41,9 +41,9 @@ def test_noise_is_that_of_flip_labels_for_every_size_of_the_meta_set():
 
 def test_the_meta_set_is_balanced_or_random():
     skewed = np.r_[np.zeros(250, int), np.ones(40, int), np.full(10, 2)]
-    balanced = make_noisy_data(X, skewed, X_TEST, Y_TEST, n_meta=20, random_state=1)
+    balanced = make_noisy_data(X, skewed, X_TEST, Y_TEST, n_clean=20, random_state=1)
     assert sorted(np.bincount(balanced.y_clean)) == [6, 7, 7]
-    random = make_noisy_data(X, skewed, X_TEST, Y_TEST, n_meta=100, balanced=False, random_state=1)
+    random = make_noisy_data(X, skewed, X_TEST, Y_TEST, n_clean=100, balanced=False, random_state=1)
     assert len(random.y_clean) == 100
     assert np.bincount(random.y_clean)[0] > 70
 
@@ -74,10 +74,10 @@ def test_a_frame_of_T_is_read_by_the_names_of_the_classes():
         ({"noise": 0.4}, "square matrix"),
         ({"noise": "asymmetric"}, "noise is not an array of numbers"),
         ({"noise": Y + 1}, "noise"),
-        ({"n_meta": 2}, "at least 3"),
-        ({"n_meta": 301}, "101 of 100"),
-        ({"n_meta": 301, "balanced": False}, "301 of 300"),
-        ({"n_meta": 300}, "no noisy sample"),
+        ({"n_clean": 2}, "at least 3"),
+        ({"n_clean": 301}, "101 of 100"),
+        ({"n_clean": 301, "balanced": False}, "301 of 300"),
+        ({"n_clean": 300}, "no noisy sample"),
         ({"n_noisy": 271}, "271 of 270"),
         ({"classes": ["a", "b"]}, "y"),
     ],
@@ -91,9 +91,9 @@ def test_what_is_refused(params, message):
 
 def test_sparse_rows_stay_sparse_and_rows_of_a_dataset_in_it():
     X, y = sparse.random_array((60, 5), density=0.5, format="coo", random_state=0), np.arange(60) % 3
-    data = make_noisy_data(X, y, X, y, n_meta=6, random_state=0)
+    data = make_noisy_data(X, y, X, y, n_clean=6, random_state=0)
     assert all(sparse.issparse(rows) for rows in (data.X, data.X_clean, data.X_test))
     np.testing.assert_array_equal(data.X.toarray(), X.toarray()[data.rows])
-    in_dataset = make_noisy_data(TensorDataset(torch.arange(60)), y, X, y, n_meta=6, random_state=0)
+    in_dataset = make_noisy_data(TensorDataset(torch.arange(60)), y, X, y, n_clean=6, random_state=0)
     assert [int(sample) for (sample,) in in_dataset.X] == in_dataset.rows.tolist()
     assert [int(sample) for (sample,) in in_dataset.X_clean] == in_dataset.rows_clean.tolist()

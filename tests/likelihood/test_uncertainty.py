@@ -17,10 +17,10 @@ from noisytransition.transition import flip_labels, pair_noise, symmetric_noise
 T3 = np.array([[0.7, 0.3, 0.0], [0.05, 0.8, 0.15], [0.1, 0.1, 0.8]])
 
 
-def rows(seed=0, n=300, n_meta=40, T=T3, sharpness=2.0):
+def rows(seed=0, n=300, n_clean=40, T=T3, sharpness=2.0):
     """Posteriors that are right, and labels drawn from them."""
     rng, c = np.random.default_rng(seed), len(T)
-    proba = softmax(sharpness * rng.normal(size=(n + n_meta, c)), axis=1)
+    proba = softmax(sharpness * rng.normal(size=(n + n_clean, c)), axis=1)
     y = np.array([rng.choice(c, p=p) for p in proba])
     return proba[:n], flip_labels(y[:n], T, random_state=seed), proba[n:], y[n:]
 
@@ -29,7 +29,7 @@ def rows(seed=0, n=300, n_meta=40, T=T3, sharpness=2.0):
 @pytest.mark.parametrize(("weight", "c"), [(1.0, 3), (8.0, 3), (8.0, 2)])
 def test_leave_one_out_is_that_of_refits(weight, c):
     """Refit without each clean sample: the scores differ less from these than from those of the fit to all."""
-    proba, y, of_clean, clean = rows(3, n=400, n_meta=30, T=pair_noise(c, 0.3))
+    proba, y, of_clean, clean = rows(3, n=400, n_clean=30, T=pair_noise(c, 0.3))
     weights = np.full(30, weight)
 
     def fitted(kept):
@@ -54,7 +54,7 @@ def test_leave_one_out_is_that_of_refits(weight, c):
 
 
 def test_samples_of_weight_0_are_scored_as_they_are():
-    proba, y, of_clean, clean = rows(0, n=100, n_meta=10)
+    proba, y, of_clean, clean = rows(0, n=100, n_clean=10)
     left_out = leave_one_out(proba, y, T3, of_clean, clean, np.zeros(10), np.zeros((3, 3)))
     np.testing.assert_allclose(left_out, of_clean, rtol=1e-9)
 

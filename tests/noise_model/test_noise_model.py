@@ -149,7 +149,7 @@ def test_it_agrees_with_the_slow_twin(c, n, m, pairs):
     else:
         model = quiet_fit(proba[new], noisy[new], proba_clean=proba[~new], y_clean=y[~new], prior=None)
     data = proba[new], noisy[new], proba[~new], y[~new], counts
-    # clean samples have the weight n / n_meta, its root, or 1 (chosen by their leave-one-out scores)
+    # clean samples have the weight n / n_clean, its root, or 1 (chosen by their leave-one-out scores)
     twins = [slow_noise_model(*data, weight**power) for power in ((0, 0.5, 1) if weight > 1 else (0,))]
     T, calibrate = min(twins, key=lambda twin: np.abs(model.transition_matrix_ - twin[0]).max())
     np.testing.assert_allclose(model.transition_matrix_, T, atol=1e-3)
