@@ -135,7 +135,7 @@ def test_a_class_page_has_all_parameters_in_order_and_all_methods(cls):
 
 def test_a_class_page_shows_examples_of_the_gallery():
     text = (BUILT / "generated" / "noisytransition.EMTransitionClassifier.html").read_text()
-    assert 'href="../gallery/plot_01_first_fit.html' in text
+    assert 'href="../gallery/first_steps/plot_1_first_fit.html' in text
 
 
 def test_the_copy_button_leaves_out_prompts_and_results():
