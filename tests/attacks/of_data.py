@@ -147,12 +147,7 @@ FIT = [
     Case("verified labels twice", "fit", {"y": _table(), "y_verified": VERIFIED}, "given twice"),
     Case("a table of three columns", "fit", {"y": _table(text="a")}, "several kinds"),
     Case("a table as an array", "fit", {"y": _table().to_numpy()}, "oof_proba_"),
-    Case(  # EM takes both columns for sources, and warns that no sample is verified
-        "a table of other names",
-        "fit",
-        {"y": _table().set_axis(["y", "checked"], axis=1), "fine_tuning_epochs": 2},
-        "column 'verified'",
-    ),
+    Case("a table of other names", "fit", {"y": _table().set_axis(["y", "checked"], axis=1)}, "'verified'"),
     Case("names of verified rows", "fit", {"y": _table(verified=[*NAMES[TRUE[:18]], *[None] * 42])}, "text labels"),
     Case("clean rows without labels", "fit", {"X_clean": X_META}, "go together"),
     Case("clean labels without rows", "fit", {"y_clean": Y_META}, "go together"),

@@ -9,9 +9,11 @@ import torch
 from estimators import small
 from skorch.callbacks import Callback
 from torch import nn
+from torch.nn import functional as F
 from training import fit, fit_noisy, refused
 
 from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, MetaTransitionClassifier
+from noisytransition.meta_gradient import look_ahead
 from noisytransition.nets import MLP
 
 
@@ -123,3 +125,22 @@ def test_half_precision_gives_probabilities_in_float32(cls, module, blobs):
     assert proba.dtype == np.float32
     np.testing.assert_allclose(proba.sum(1), 1, rtol=1e-6)
     assert clf.score(blobs[4], blobs[5]) > 0.3
+
+
+def test_the_look_ahead_of_half_precision_is_near_that_of_full(blobs):
+    """Gradient of a loss whose cotangent depends on the logits."""
+    x, y = (torch.from_numpy(a) for a in blobs[:2])
+    meta_x, meta_y = (torch.from_numpy(a) for a in blobs[2:4])
+    found = []
+    for module in (mlp(), mlp().bfloat16()):
+        dtype = next(module.parameters()).dtype
+        rates = dict.fromkeys(dict(module.named_parameters()), 0.1)
+
+        def cotangent(logits):
+            assert logits.dtype == torch.float32
+            return (torch.softmax(logits, 1) - F.one_hot(y, 3)) / len(y)
+
+        found.append(look_ahead(module, x.to(dtype), cotangent, (meta_x.to(dtype), meta_y), rates))
+    for full, half in zip(found[0][:3], found[1][:3], strict=True):
+        assert half.dtype == torch.float32
+        assert (full - half).norm() < 0.05 * full.norm()

@@ -150,3 +150,17 @@ def test_a_module_without_autograd_rules_trains_by_differences(blobs):
     clf.fit(tokens, y, meta=(tokens[:30], y[:30]))
     assert clf.score(tokens, y) > 0.9
     assert not np.array_equal(clf.transition_matrix_, clf.transition_init_)
+
+
+def test_clean_batches_are_drawn_without_repetition(blobs):
+    seen = []
+
+    def transform(x):
+        seen.append(x)
+        return x
+
+    fit(blobs, meta_batch_size=20, batch_size=64, batch_transform=transform, transition_init="diagonal", max_epochs=1)
+    clean = [x for x in seen if len(x) == 20]
+    assert len(clean) == 5
+    assert all(len(x.unique(dim=0)) == 20 for x in clean)
+    assert not torch.equal(clean[0], clean[1])
