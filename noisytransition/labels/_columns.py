@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 import warnings
+from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -97,7 +98,8 @@ def _one_dimensional(y: Any, n: int, name: str) -> Any:
     if labels.ndim != 1:
         from sklearn.utils import column_or_1d
 
-        labels = y = column_or_1d(labels, warn=True)
+        labels = column_or_1d(labels, warn=True)
+        y = labels
     if len(labels) != n:
         raise ValueError(
             f"{name} has {len(labels)} labels for {n} samples (inconsistent numbers of samples). Pass one each; "
@@ -226,7 +228,7 @@ def split_columns(
     most frequent one. In long form, `sources` has the source of each sample; a single source is the same as none.
     """
     names = list(getattr(y, "column_names", getattr(y, "columns", ())))  # "columns" of Arrow are the data
-    if twice := [column for column in names if names.count(column) > 1]:
+    if twice := [column for column, n in Counter(names).items() if n > 1]:
         raise ValueError(f"{name} has several columns named {twice[0]!r}. Pass distinct names.")
     arguments = {VERIFIED: y_verified, PROBABILITY: probability, GROUP: groups}
     source_names = [column for column in names if column not in arguments]
