@@ -4,11 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.exceptions import FitFailedWarning
+from sklearn.tree import DecisionTreeClassifier
 
 from noisytransition import (
     ComparisonData,
     CrossEntropyClassifier,
     GLCClassifier,
+    TransitionClassifierCV,
     compare,
     sampling_limit,
     transition_error,
@@ -99,3 +101,11 @@ def test_a_frame_of_T_is_read_by_name_if_labels_are_these_names(data):
     plain = named._replace(transition_matrix=T[np.ix_(order, order)])
     found, expected = (compare(d, {"GLC": TWO["GLC"]}, seeds=[0])["transition_error"] for d in (named, plain))
     pd.testing.assert_series_equal(found, expected)
+
+
+def test_a_classifier_without_a_network_has_no_steps(data):
+    methods = {"tree": TransitionClassifierCV(DecisionTreeClassifier(max_depth=3)), "GLC": GLCClassifier(max_epochs=1)}
+    table = compare(data, methods, seeds=[0]).set_index("method")
+    assert np.isnan(table.loc["tree", "steps"])
+    assert table.loc["GLC", "steps"] > 0
+    assert table.loc[["tree", "GLC"], ["accuracy", "transition_error"]].notna().all(axis=None)

@@ -7,6 +7,8 @@ import pytest
 from estimators import small
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.dummy import DummyClassifier
+from sklearn.metrics import make_scorer
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -16,6 +18,7 @@ from noisytransition import (
     MetaTransitionClassifier,
     VerifiedKFold,
     make_transition_scorer,
+    make_verified_scorer,
     transition_error,
 )
 
@@ -116,3 +119,13 @@ def test_the_scorer_says_what_it_cannot_score(blobs):
         make_transition_scorer([[0.5, 0.4], [0, 1]])
     with pytest.raises(ValueError, match=r"shape|classes"):
         make_transition_scorer(np.eye(4))(SimpleNamespace(transition_matrix_=T))
+
+
+def test_a_metric_without_weights_is_told_that_it_needs_them():
+    scorer = make_verified_scorer(make_scorer(lambda true, predicted: np.mean(true == predicted)))
+    labels = pd.DataFrame({"label": [0, 0, 1, 1], "verified": [0, 0, 1, None], "verified_probability": [1, 2, 1, None]})
+    clf = DummyClassifier().fit(np.zeros((4, 1)), labels["label"])
+    with pytest.raises(TypeError, match="sample_weight") as raised:
+        scorer(clf, np.zeros((4, 1)), labels)
+    assert "must accept sample_weight" in raised.value.__notes__[0]
+    assert scorer(clf, np.zeros((4, 1)), labels.drop(columns="verified_probability")) == pytest.approx(2 / 3)

@@ -31,7 +31,6 @@ LINKED = re.compile(r"(?:(?:\.\./)*examples/\w+/)?results/[\w.-]+\.(?:csv|md|png
 # scripts of files with other names, by the start of these names
 SCRIPTS = {
     "cifar10": "page.py",
-    "cost_growth": "cost.py",
     "figure_": "figures.py",
     "zoo_": "zoo/run.py",
     "zoo_small": "zoo/__main__.py",

@@ -132,6 +132,16 @@ def encoded(columns: dict[str, Column], classes: NDArray | None = None) -> tuple
     return classes, {name: column.codes(classes, name) for name, column in columns.items()}
 
 
+def read_names(values: Any, n: int, name: str) -> tuple[NDArray, NDArray[np.intp]]:
+    """Read names such as those of groups of n samples: sorted names, and the position of each sample's; -1 if missing.
+
+    Dates, periods and tuples become text.
+    """
+    column = read_column(values, n, name)
+    names, codes = encoded({name: column._replace(labels=names_of_times(column.labels))})
+    return names, codes[name]
+
+
 def _of_one_kind(columns: dict[str, Column]) -> dict[str, Column]:
     """Convert all labels to the type of the first column with labels. Raise for labels of other or several kinds."""
     first = next((name for name, column in columns.items() if len(column.labels)), "")

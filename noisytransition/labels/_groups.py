@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._columns import encoded, read_column
+from ._columns import read_names
 
 
 def read_groups(groups: Any, n: int, n_separate: int = 0) -> NDArray[np.intp] | None:
@@ -15,15 +15,14 @@ def read_groups(groups: Any, n: int, n_separate: int = 0) -> NDArray[np.intp] | 
     """
     if groups is None:
         return None
-    column = read_column(groups, n, "groups")
-    if n_missing := int((~column.has_label).sum()):
+    names, codes = read_names(groups, n, "groups")
+    if n_missing := int((codes < 0).sum()):
         raise ValueError(
             f"groups is missing for {n_missing} of {n} samples. Pass a group for each, also for one alone."
         )
-    names, codes = encoded({"groups": column})
     if len(names) == n:
         return None
-    return np.append(codes["groups"], len(names) + np.arange(n_separate))
+    return np.append(codes, len(names) + np.arange(n_separate))
 
 
 def of_samples(both: tuple[NDArray, NDArray] | None, noisy: Any, clean: Any) -> tuple[NDArray, NDArray] | None:

@@ -232,9 +232,8 @@ class CalibratedLikelihood:
             residual = -weight * np.exp(log_p)
             residual.reshape(-1)[places] += weight
             grad_bias = grad_bias + residual.sum(axis=1)
-            grad_matrix = grad_matrix + (
-                residual @ u.T if self.with_matrix else (residual * u).sum(axis=1)
-            )  # or diagonal
+            # of the matrix, or of its diagonal
+            grad_matrix = grad_matrix + (residual @ u.T if self.with_matrix else (residual * u).sum(axis=1))
             log_likelihood += float(weight @ log_p.take(places))
         prior = -(log_scale**2 + (bias**2).sum() + self.precision * (matrix**2).sum()) / 2
         gradient = self.pack(

@@ -276,16 +276,14 @@ def _dependence(
     error = np.where(given, 1 - matrices[:, of_true, of_true].T, 0.0)  # probability, of shape (n_verified, n_sources)
     residual = np.where(given, (codes[rows] != of_true[:, None]) - error, 0.0)
     std = np.sqrt(error * (1 - error))
-    together = _correlation(residual, std, group)
     common = sparse.triu(sparse.csr_array(error).T @ sparse.csr_array(error), k=1).tocoo()
     pairs = np.column_stack(common.coords)[common.data >= _EXPECTED]
-    tests = [_correlation(residual[:, pair], std[:, pair], group) for pair in pairs]
-    k = int(np.argmin([pvalue for _, pvalue, _ in tests])) if tests else -1
-    if tests and len(tests) * tests[k][1] < together[1]:
-        correlation, pvalue, detectable = tests[k]
-        return Dependence(correlation, min(2 * len(tests) * pvalue, 1.0), detectable, names[pairs[k]])
-    correlation, pvalue, detectable = together
-    return Dependence(correlation, min(2 * pvalue, 1.0), detectable, names[:0])
+    tests = [Dependence(*_correlation(residual, std, group), names[:0])]
+    for pair in pairs:
+        correlation, pvalue, detectable = _correlation(residual[:, pair], std[:, pair], group)
+        tests.append(Dependence(correlation, len(pairs) * pvalue, detectable, names[pair]))
+    best = min(tests, key=lambda test: test.pvalue)
+    return best._replace(pvalue=min(2 * best.pvalue, 1.0))
 
 
 def _correlation(residual: NDArray, std: NDArray, groups: NDArray | None) -> tuple[float, float, float]:

@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..labels._arrays import as_array
-from ..labels._columns import encoded, read_column
+from ..labels._columns import read_names
 from ..labels._encode import shortened
 from ..labels._groups import of_samples, sums_by_group
-from ..labels._pandas import names_of_times
 from ..likelihood._fit import NoiseFit, fit_noise, folds_of
 from ..likelihood._shrinkage import with_other_labels
 from ..transition._estimation import TINY, jeffreys_interval, normalise_rows
@@ -265,12 +264,10 @@ class Population:
         n = len(as_array(by, "by"))
         if n <= (last := max(rows.max(), of_clean.max())):
             raise ValueError(f"by has {n} values, but the fit has samples at positions up to {last}. Pass one each.")
-        column = read_column(by, n, "by")
-        column = column._replace(labels=names_of_times(column.labels))
-        names, codes = encoded({"by": column})
+        names, codes = read_names(by, n, "by")
         self._cross_fitted  # noqa: B018  (computed once)
         for k, name in enumerate(names.tolist()):
-            is_inside = codes["by"] == k
+            is_inside = codes == k
             part = copy(self)
             part.inside = is_inside[rows], is_inside[of_clean] & (of_clean >= 0)
             yield name, part

@@ -208,7 +208,8 @@ def _clean(
         is_pair = (samples.noisy >= 0) & (samples.true >= 0)
         if not is_pair.any():
             return None
-        y, y_noisy = samples.true[is_pair], samples.noisy[is_pair]
+        y = samples.true[is_pair]
+        y_noisy = samples.noisy[is_pair]
         proba = None if calibrated else samples.proba[is_pair]
     pvalue = None
     if proba is not None and y_noisy is not None:

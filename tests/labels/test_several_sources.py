@@ -203,3 +203,10 @@ def test_a_column_with_a_label_of_its_own_in_each_row_is_refused():
     with pytest.raises(ValueError, match="column 'id' of y"):
         split_columns(pd.DataFrame(labels)).by_source.check((rows[:10] % 3).tolist(), "y")
     split_columns(pd.DataFrame(labels).drop(columns="id")).by_source.check((rows[:10] % 3).tolist(), "y")
+
+
+def test_tuples_are_names_of_sources():
+    table = pd.DataFrame({("ann", 1): [0, 1, 1], ("bob", 2): [1, 1, 0]})
+    assert split_columns(table).by_source.names.tolist() == ["('ann', 1)", "('bob', 2)"]
+    names = np.fromiter([("ann", 1), ("bob", 2), ("ann", 1)], dtype=object, count=3)
+    assert split_columns([0, 1, 1], sources=names).by_source.names.tolist() == ["('ann', 1)", "('bob', 2)"]

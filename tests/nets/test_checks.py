@@ -144,3 +144,10 @@ def test_the_look_ahead_of_half_precision_is_near_that_of_full(blobs):
     for full, half in zip(found[0][:3], found[1][:3], strict=True):
         assert half.dtype == torch.float32
         assert (full - half).norm() < 0.05 * full.norm()
+
+
+def test_samples_of_another_shape_are_named_in_predictions():
+    X = np.random.default_rng(0).normal(size=(30, 4, 3)).astype(np.float32)
+    clf = CrossEntropyClassifier(max_epochs=1).fit(X, np.arange(30) % 3)
+    with pytest.raises(ValueError, match=r"\(4, 2\) have 8 values, but those of fit have 12"):
+        clf.predict(X[:, :, :2])

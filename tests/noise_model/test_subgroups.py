@@ -9,7 +9,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 
 from noisytransition import EMTransitionClassifier, LabelNoiseModel, TransitionClassifierCV
+from noisytransition.labels._groups import read_groups
 from noisytransition.likelihood._rectified import rectified
+from noisytransition.noise_model import _shares
 from noisytransition.noise_model._shares import prediction_powered
 
 WEIGHTS = {"city": 1.0, "country": 9.0}
@@ -136,3 +138,20 @@ def test_subgroups_of_another_length_are_an_error(call):
         call(model(False), by=[0, 1, 1])
     with pytest.raises(ValueError, match="Omit proba"):
         model(False).class_shares(by=np.zeros(2000), proba=[[0.5, 0.5]])
+
+
+def test_periods_are_names_of_subgroups_and_groups():
+    month = pd.Series(pd.period_range("2025-01", periods=4, freq="M")[np.arange(2000) % 4])
+    shares = model(False).class_shares(by=month)
+    pd.testing.assert_frame_equal(shares, model(False).class_shares(by=month.astype(str)))
+    np.testing.assert_array_equal(read_groups(month, 2000), np.arange(2000) % 4)
+
+
+def test_shares_are_nearly_those_of_fits_to_all_noisy_samples(monkeypatch):
+    """Fits without a fold use some of the noisy samples: here two for each verified one."""
+    whole = LabelNoiseModel.class_shares(model(False))
+    monkeypatch.setattr(_shares, "_NOISY_PER_VERIFIED", 2)
+    some = LabelNoiseModel.class_shares(model(False))
+    assert 0 < (some - whole).share.abs().max() < 0.1 * (whole.upper - whole.lower).min()
+    width, width_of_some = ((shares.upper - shares.lower).mean() for shares in (whole, some))
+    assert width_of_some < 1.1 * width
