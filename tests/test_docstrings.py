@@ -40,12 +40,12 @@ PARTS, PAGE = tuple(f"noisytransition.{part}." for part in ("losses", "nets", "s
 doctest.register_optionflag("NUMBER")
 
 
-SECTIONS = re.split(r"^(\w+)\n~+\n", (ROOT / PAGE).read_text(), flags=re.MULTILINE)
+SECTIONS = re.split(r"^`(\w+)`:\n", (ROOT / PAGE).read_text(), flags=re.MULTILINE)
 ON_PAGE = dict(zip(SECTIONS[1::2], SECTIONS[2::2], strict=True))
 
 
 def examples(name, shown):
-    """Examples of a public name: in its docstring, of parts of methods below their heading on the page."""
+    """Examples of a public name: in its docstring, of parts of methods below their name on the page."""
     text = ON_PAGE.get(name.rpartition(".")[2], "") if name.startswith(PARTS) else inspect.getdoc(shown) or ""
     return doctest.DocTestParser().get_examples(text)
 
@@ -78,7 +78,7 @@ def test_examples_show_more_than_truth_values_and_shapes():
 
 
 def test_the_api_pages_have_all_public_names_once():
-    pages = "".join((ROOT / "docs" / name).read_text() for name in ("api.rst", "api/parts.rst"))
+    pages = "".join((ROOT / "docs" / name).read_text() for name in ("api.rst", "parts.rst"))
     rows = re.findall(r"^   (?:\w+\.)?(\w+)$", pages, re.MULTILINE)
     assert len(rows) == len(set(rows))
     assert {name.rpartition(".")[2] for name in PUBLIC} <= set(rows)
