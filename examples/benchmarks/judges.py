@@ -16,7 +16,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 from ppi_py import ppi_mean_ci
 from scipy.special import betaincinv
-from shared import markdown, publish
+from shared import RESULTS, markdown, publish, write_csv
 
 from noisytransition import LabelNoiseModel, flip_labels
 
@@ -68,6 +68,7 @@ def main():
         f"repeats. The standard error of a coverage is 0.03. See `judges.py`.\n\n{markdown(heads, lines)}",
     ]
     publish("judges.md", parts)
+    write_csv(RESULTS / "judges.csv", heads, lines, corner="samples")
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ import numpy as np
 from em_transition import NET, SMALL
 from image_features import image_features
 from problems import digits
-from shared import RESULTS, add_row, markdown, out_of_fold, publish, read_rows, spread, versions
+from shared import RESULTS, add_row, markdown, out_of_fold, publish, read_rows, spread, versions, write_csv
 from sklearn.metrics import average_precision_score
 from sklearn.model_selection import cross_val_predict
 
@@ -332,6 +332,13 @@ def report():
             "agreement does not reveal the memorisation, but the two columns of correct labels differ.\n\n" + large()
         )
     publish("label_issues.md", parts)
+    columns = [(sort, name) for sort in ("noisy", "held_out") for name in ("self-confidence", "ours")]
+    heads = [f"{SORTS[sort]}: {'with T' if name == 'ours' else name}" for sort, name in columns]
+    lines = [
+        (title(cell, found), [shown([row["average_precision"][sort][name] for row in found]) for sort, name in columns])
+        for cell, found in cells.items()
+    ]
+    write_csv(RESULTS / "label_issues.csv", heads, lines)
 
 
 def main():

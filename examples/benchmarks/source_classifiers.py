@@ -18,7 +18,18 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import pandas as pd
-from shared import RESULTS, markdown, paired_difference, points, publish, read_rows, run_all, spread, versions
+from shared import (
+    RESULTS,
+    markdown,
+    paired_difference,
+    points,
+    publish,
+    read_rows,
+    run_all,
+    spread,
+    versions,
+    write_csv,
+)
 from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -102,10 +113,11 @@ def report(rows):
                 gain = points({"mean": mean, "low": low, "high": high})
                 labels = [f"{np.mean([row[key] for row in own]):.3f}" for key in ("frequent_labels", "labels")]
                 lines.append((f"{problem}; {name}", [*map(spread, values.values()), gain, *labels]))
-    heads = ["verified samples only", "most frequent label", "all labels", "gain, points"]
+    heads = ["verified only", "most frequent label", "all labels", "gain, points"]
     heads += ["correct labels: most frequent", "correct labels: posterior"]
     about = f"Test accuracy, mean ± standard deviation over {SEEDS} seeds. Gains of all labels over the most frequent "
     about += "label have paired 95 % intervals."
+    write_csv(RESULTS / "source_classifiers.csv", heads, lines, corner="data; classifier")
     publish(
         "source_classifiers.md", ["# Classifiers trained on labels of several sources", about, markdown(heads, lines)]
     )

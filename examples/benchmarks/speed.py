@@ -12,6 +12,7 @@ are medians and quartiles of the ratio of each turn. Memory is measured in a new
 import argparse
 import inspect
 import os
+import re
 import warnings
 from functools import partial
 
@@ -264,8 +265,36 @@ def report(rows):
     chosen = [row for row in rows if row["goal"] is not None]
     lines = [(row["case"], [row["what"], shown(row), goal(row)]) for row in chosen]
     write_csv(RESULTS / "speed.csv", ["measure", "measured", "goal"], lines, corner="case")
+    write_csv(RESULTS / "speed_goals.csv", ["measured", "goal", "missed"], goals(chosen), corner="measure")
     if growing := [row for row in rows if row["group"] == "growth"]:
         plot(growing)
+
+
+def goals(rows):
+    """Return a line for each measure with a goal: the medians of its cases, the goal, and how many cases miss it."""
+    of = {}
+    for row in rows:
+        of.setdefault(measure(row), []).append(row)
+    lines = []
+    for name, cases in of.items():
+        medians = sorted(row["ratio"] for row in cases)
+        limits = " or ".join(f"{limit:g}" for limit in sorted({row["goal"] for row in cases}))
+        least = "throughput" in name
+        n_missed = sum((row["ratio"] < row["goal"]) if least else (row["ratio"] > row["goal"]) for row in cases)
+        span = " to ".join(dict.fromkeys(f"{ratio:.2f}" for ratio in (medians[0], medians[-1])))
+        missed = "" if not n_missed else "missed" if len(cases) == 1 else f"{n_missed} of {len(cases)}"
+        lines.append((name, [span, f"{'at least' if least else 'at most'} {limits}", missed]))
+    return lines
+
+
+def measure(row):
+    """Return the name of a measure: of steps with the kind of network, of other groups with the case."""
+    what = re.sub(r"best loop \(.*\)", "hand-written loop", row["what"])
+    if row["group"] == "steps":
+        return f"step of {what.replace('plain', 'plain step')}, {row['case'].split(' ')[0].strip(',')}"
+    if row["group"] in ("loops", "prediction"):
+        return what
+    return f"{what}: {row['case']}"
 
 
 def shown(row):

@@ -3,14 +3,17 @@
 import re
 import time
 from collections import Counter
+from functools import partial
 from unittest import mock
 
 import numpy as np
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_predict
 from speed_turns import ratio, turns
 
 from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, LabelNoiseModel, TransitionClassifierCV
-from noisytransition.fitting._run import Run
+from noisytransition.fitting._run import FitContext
 from noisytransition.transition import flip_labels, pair_noise
 
 N_TURNS = 5
@@ -44,14 +47,19 @@ def fits():
             taken = np.array([of_turn[part] for of_turn in parts[-N_TURNS:]])
             yield ratio(case, f"{part} / cross-entropy", taken, one)
     X, y, meta = drawn(5000)
-    wrapped = TransitionClassifierCV(LogisticRegression(), random_state=0)
-    calls = {
-        "alone": lambda: LogisticRegression().fit(X, y),
-        "CV": lambda: wrapped.fit(X, y, meta=meta),
-    }
-    times = turns(calls, N_TURNS)
-    what = "TransitionClassifierCV / LogisticRegression"
-    yield ratio("5,000 samples of 64 features", what, times["CV"], times["alone"])
+    for estimator, goal in ((LogisticRegression(), 40), (RandomForestClassifier(random_state=0), 3)):
+        calls = {
+            "alone": lambda estimator=estimator: estimator.fit(X, y),
+            "CV": lambda estimator=estimator: TransitionClassifierCV(estimator, random_state=0).fit(X, y, meta=meta),
+        }
+        times = turns(calls, N_TURNS)
+        what = f"TransitionClassifierCV / {type(estimator).__name__}"
+        yield ratio("5,000 samples of 64 features", what, times["CV"], times["alone"], goal)
+    proba = cross_val_predict(LogisticRegression(), X, y, method="predict_proba")
+    proba_clean = LogisticRegression().fit(X, y).predict_proba(meta[0])
+    call = partial(LabelNoiseModel().fit, proba, y, proba_clean=proba_clean, y_clean=meta[1])
+    seconds = turns({"fit": call}, N_TURNS)["fit"]
+    yield ratio("5,000 samples, ten classes", "LabelNoiseModel, seconds", seconds, 1, 0.15)
 
 
 def drawn(n):
@@ -65,9 +73,12 @@ def drawn(n):
 def seconds_of_parts(X, y, meta):
     """Fit EM; return the CPU seconds of its parts."""
     seconds = Counter()
-    trained = counted(Run._train, seconds, lambda run, stage, *args: part_of(stage))
+    trained = counted(FitContext._train, seconds, lambda run, stage, *args: part_of(stage))
     estimated = counted(LabelNoiseModel._fit_candidates, seconds, lambda *args: "T from the posteriors")
-    with mock.patch.object(Run, "_train", trained), mock.patch.object(LabelNoiseModel, "_fit_candidates", estimated):
+    with (
+        mock.patch.object(FitContext, "_train", trained),
+        mock.patch.object(LabelNoiseModel, "_fit_candidates", estimated),
+    ):
         EMTransitionClassifier(random_state=0).fit(X, y, meta=meta)
     return seconds
 

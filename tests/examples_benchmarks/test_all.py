@@ -1,7 +1,9 @@
 """Result files that pages show have a known command and version."""
 
+import ast
 import csv
 import re
+from importlib import import_module, util
 
 import pytest
 
@@ -25,6 +27,24 @@ def test_figures_in_sentences_are_cells_of_files():
         path, line, column = (part.strip() for part in " ".join(use.split()).split("|"))
         with (listed.ROOT / path).open() as file:
             assert any(line in row.values() and row[column] for row in csv.DictReader(file)), use
+
+
+def imports():
+    """Imports of the package by all example scripts: the script, the module, and the name."""
+    for path in sorted((listed.ROOT / "examples").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "noisytransition":
+                yield from ((path.name, node.module, alias.name) for alias in node.names)
+
+
+def test_scripts_import_names_that_exist():
+    """They also measure private parts, whose names change."""
+    missing = [
+        (script, module, name)
+        for script, module, name in imports()
+        if not hasattr(import_module(module), name) and util.find_spec(f"{module}.{name}") is None
+    ]
+    assert not missing
 
 
 @pytest.fixture
