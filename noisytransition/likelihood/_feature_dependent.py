@@ -12,10 +12,6 @@ from ._class_prior import log_scores
 from ._em import MAX_ITER, FirstMaximum, prior_at_maximum, replace_zeros
 from ._rules import EVIDENCE
 
-# With an uncertain classifier, errors of the calibration resemble feature-dependent noise: its log-loss of clean
-# samples must be below this share of the loss of guessing
-_MOST_LOSS = 0.5
-
 
 class FeatureDependentEstimate(NamedTuple):
     """T under feature-dependent noise, averaged over all noisy samples.
@@ -43,13 +39,14 @@ def fit_feature_dependent_noise(
 
     with p the calibrated probabilities of the true label. Under one T, a = 0, and easy samples are mislabelled as often
     as hard ones. This identifies a without pairs of true and noisy label. R (not shrunk), a and the calibration map
-    jointly maximise the likelihood of all labels. T is the mean of ``P(j | i, x)`` over the samples of true class i, as
-    expected counts. Near a = 1 the labels resemble true labels drawn from p, and one T near the identity is equally
-    likely: only pairs of true and noisy label can detect such noise.
+    jointly maximise the likelihood of all labels, from labels that depend on the features alone (a = 1, R uniform) on:
+    then no T makes p as sure of the noisy labels as the features are. T is the mean of ``P(j | i, x)`` over the samples
+    of true class i, as expected counts. If the labels resemble true labels drawn from p, one T near the identity is
+    equally likely: only pairs of true and noisy label can detect such noise.
 
-    Return None unless the log of the Bayes factor against one T, by Schwarz's criterion, is above 3, the clean samples
-    are at least as likely, since T may differ between samples in other ways, and the classifier is informative. Also
-    return None with a class that has probability 0 in all samples.
+    Return None unless the log of the Bayes factor against one T, by Schwarz's criterion and with each label counted
+    once, is above 3, and the clean samples are at least as likely. Also return None with a class that has probability 0
+    in all samples.
 
     Parameters
     ----------
@@ -72,10 +69,13 @@ def fit_feature_dependent_noise(
     if prior is not None:  # the one T may owe its evidence to a strong prior
         evidence -= max(0.0, one_T.log_evidence - prior_at_maximum(prior, one)[2])
     calibration = likelihood.calibration(x[:-1])
-    before = log_scores(one.calibration, proba_clean, y_clean, likelihood.log_prior_ratio).sum()
-    after = log_scores(calibration, proba_clean, y_clean, likelihood.log_prior_ratio).sum()
-    is_informative = -before < _MOST_LOSS * len(y_clean) * np.log(likelihood.c)
-    if evidence <= EVIDENCE or after < before or not is_informative:
+    before, after = (
+        log_scores(of, proba_clean, y_clean, likelihood.log_prior_ratio) for of in (one.calibration, calibration)
+    )
+    gain = after - before
+    weights = np.concatenate([of_block for *_, of_block in likelihood.clean_blocks])
+    evidence += ((1 - weights) * gain).sum()
+    if evidence <= EVIDENCE or gain.sum() < 0:
         return None
     counts = dependent.sums(x).counts
     T = normalise_rows(counts + one.transition_matrix)  # a class without samples keeps its row of T
@@ -107,11 +107,11 @@ class FeatureDependentLikelihood(NamedTuple):
     one_T: CalibratedLikelihood
 
     def maximise(self) -> NDArray[np.float64]:
-        """Parameters of the maximum, from that of one T on; a is the last."""
-        x: Any = self.one_T.x
-        unit = np.append(self.one_T.units(x, self.one_T.pairs), 1.0)
-        bounds = [(None, None)] * len(x) + [(0.0, None)]
-        return minimum(self.objective, np.append(x, 0.0), unit, MOST_ITER, bounds).x
+        """Parameters of the maximum, from the calibration under one T on, with a = 1 and R uniform; a is the last."""
+        log_scale, bias, matrix, logits = self.one_T.unpack(np.asarray(self.one_T.x))
+        start = np.append(self.one_T.pack(log_scale, bias, matrix, np.zeros_like(logits)), 1.0)
+        bounds = [(None, None)] * (len(start) - 1) + [(0.0, None)]
+        return minimum(self.objective, start, np.ones(()), MOST_ITER, bounds).x
 
     def objective(self, x: NDArray) -> tuple[float, NDArray[np.float64]]:
         """Mean loss per sample, and its gradient."""

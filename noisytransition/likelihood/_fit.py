@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..labels._groups import design_effect, in_order_of_appearance
-from ..transition._estimation import anchor_transition_matrix, finite_log, gold_transition_matrix
+from ..transition._estimation import anchor_transition_matrix, finite_log, gold_transition_matrix, normalise_rows
 from ._calibration import MOST_CLASSES_WITH_MATRIX, CalibratedLikelihood, Calibration
 from ._channels import Channel, OneT
 from ._class_prior import fit_log_prior_ratio, shift_class_prior
@@ -226,13 +226,22 @@ def _by_pairs(fit: NoiseFit) -> NoiseFit:
 
 
 def _by_features(fit: NoiseFit, one_T: FirstMaximum) -> NoiseFit:
-    """Estimate T under feature-dependent noise, if the labels contradict one T."""
+    """Estimate T under feature-dependent noise, if the labels contradict one T.
+
+    Without pairs, the labels do not tell how much of the noise depends on the features: T is the mean of both T.
+    """
     found = fit_feature_dependent_noise(one_T, fit.best.proba_clean.astype(np.float64), fit.out_of_fold.clean)
     if found is None:
         return fit
-    T, counts, calibration, power, _ = found
+    counts = (fit.counts + found.counts) / 2
+    T = normalise_rows(counts, fit.transition_matrix)
     return fit._replace(
-        calibration=calibration, channel=OneT(T), transition_matrix=T, counts=counts, is_one_T=False, power=power
+        calibration=found.calibration,
+        channel=OneT(T),
+        transition_matrix=T,
+        counts=counts,
+        is_one_T=False,
+        power=found.power,
     )
 
 
@@ -259,7 +268,7 @@ def with_error_bars(fit: NoiseFit) -> tuple[NoiseFit, TransitionUncertainty | No
     if fit.is_one_T:  # ... by design, ...
         return fit, bars.widened(_rectified(fit).bias_of(T)) if by_design else bars
     if not of.pairs.any():  # ... and by features
-        bars = bars.widened(T - bars.transition_matrix)
+        bars = bars.widened(2 * (T - bars.transition_matrix))  # T is the mean of both
     bars = TransitionUncertainty(T, T, bars.std, bars.std)
     if by_design:
         bars = _rectified(fit).mean_with(bars)

@@ -7,10 +7,16 @@ from hypothesis import strategies as st
 from posteriors import draw, labels_of, simulated
 from scipy.special import softmax
 
+from noisytransition import LabelNoiseModel
 from noisytransition.likelihood import _feature_dependent as module
 from noisytransition.likelihood._calibration import CalibratedLikelihood
-from noisytransition.likelihood._em import first_maximum
-from noisytransition.likelihood._feature_dependent import FeatureDependentLikelihood, fit_feature_dependent_noise
+from noisytransition.likelihood._class_prior import log_scores
+from noisytransition.likelihood._em import first_maximum, prior_at_maximum
+from noisytransition.likelihood._feature_dependent import (
+    FeatureDependentLikelihood,
+    _both_maxima,
+    fit_feature_dependent_noise,
+)
 from noisytransition.transition import count_transition_matrix, pair_noise, symmetric_noise, transition_error
 
 R3 = np.array([[0.7, 0.25, 0.05], [0.1, 0.7, 0.2], [0.15, 0.15, 0.7]])
@@ -26,12 +32,12 @@ def drawn(seed, power, n=6000, n_clean=300, R=R3, spread=3.0):
     return proba, y, noisy, n_clean
 
 
-def maximum(rows, prior="symmetric"):
+def maximum(rows, prior="symmetric", weights=1.0):
     """First maximum under one T."""
     proba, y, noisy, n = rows
     c = proba.shape[1]
     return first_maximum(
-        proba[n:], noisy[n:], proba[:n], y[:n], np.full((c, c), 1 / c), prior, np.zeros((c, c)), np.ones(n)
+        proba[n:], noisy[n:], proba[:n], y[:n], np.full((c, c), 1 / c), prior, np.zeros((c, c)), weights * np.ones(n)
     )
 
 
@@ -123,9 +129,50 @@ def test_it_finds_the_power_and_the_mean_T(seed, power):
     assert found.counts.sum() == pytest.approx(len(rows[0]) - rows[-1])
 
 
-def test_labels_that_are_guessed_from_the_row_alone_are_told_from_none_by_pairs_only():
-    """At power 1 noisy labels are about as likely as true ones for any sample, so they do not show the noise."""
-    assert both(drawn(0, 1.0))[1] is None
+UNIFORM = np.full((3, 3), 1 / 3)
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("power", [0.5, 3.0])
+def test_it_finds_labels_of_a_model_that_is_less_sure_or_surer_than_the_posteriors(seed, power):
+    """The labels depend on the features alone, and one T would be near the identity."""
+    one_T, found = both(rows := drawn(seed, power, R=UNIFORM))
+    T = counted(rows)
+    assert transition_error(T, found.transition_matrix) < 0.3 * transition_error(T, one_T.transition_matrix)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_labels_that_are_drawn_from_the_posteriors_are_told_from_none_by_pairs_only(seed):
+    """They are as likely as true labels for any sample, so they do not show the noise."""
+    assert both(drawn(seed, 1.0, R=UNIFORM))[1] is None
+
+
+def test_without_pairs_T_is_the_mean_of_both_explanations_and_the_error_bars_contain_them():
+    rows = proba, y, noisy, n = drawn(0, 3.0, R=UNIFORM)
+    one_T, found = both(rows)
+    model = LabelNoiseModel().fit(proba[n:], noisy[n:], proba_clean=proba[:n], y_clean=y[:n])
+    mean = (one_T.transition_matrix + found.transition_matrix) / 2
+    np.testing.assert_allclose(model.transition_matrix_, mean, atol=0.02)
+    low, high = model.transition_interval()
+    for T in (one_T.transition_matrix, found.transition_matrix, counted(rows)):
+        assert ((low <= T + 0.01) & (high >= T - 0.01)).all()
+
+
+@pytest.mark.usefixtures("always")
+def test_the_evidence_counts_each_label_once(monkeypatch):
+    """Weights of the clean samples are in both likelihoods; the gain that they add is subtracted."""
+    proba, y, noisy, n = drawn(0, 0.3, n=1500, n_clean=60)
+    monkeypatch.setattr(module, "log_scores", log_scores)
+    weights = np.linspace(1, 20, n)
+    one_T = maximum((proba, y, noisy, n), weights=weights)
+    found = fit_feature_dependent_noise(one_T, proba[:n], y[:n])
+    one, _, x = _both_maxima(maximum((proba, y, noisy, n), weights=weights).likelihood, one_T.init)
+    rows = np.arange(n)
+    gain = np.log(found.calibration(proba[:n])[rows, y[:n]] / one.calibration(proba[:n])[rows, y[:n]])
+    likelihood = FeatureDependentLikelihood(one_T.likelihood)
+    total = -likelihood.objective(x)[0] * len(y) - one.log_likelihood - np.log(len(y)) / 2
+    strong = max(0, one_T.log_evidence - prior_at_maximum("symmetric", one)[2])
+    assert found.log_evidence == pytest.approx(total - ((weights - 1) * gain).sum() - strong, abs=1e-3)
 
 
 @pytest.mark.usefixtures("always")
