@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import numpy as np
 import torch
-from shared import RESULTS, markdown, publish, read_rows, run_all, spread, versions
+from shared import RESULTS, markdown, publish, read_rows, run_all, spread, versions, write_csv
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score
 from zoo.catalogue import of_half
@@ -121,6 +121,8 @@ def report(rows):
         methods = [*NETWORKS, *TABULAR, *(name + FIFTY for name in ("EM", "CV", "LogisticRegression"))]
         lines = [(name, [_mean(here, name, m) for m in MEASURES]) for name in methods]
         parts += [f"## {kind.capitalize()}: {n} problems", markdown(MEASURES, lines)]
+        if kind == "all":
+            write_csv(RESULTS / "no_verified.csv", MEASURES, lines, corner="method")
     publish("no_verified.md", parts)
 
 
