@@ -1,4 +1,4 @@
-"""Small files in the formats of three data sets with real label noise."""
+"""Small files in the formats of data sets with real label noise."""
 
 import joblib
 import numpy as np
@@ -41,3 +41,11 @@ def write_labelme(folder, rng, n, n_test):
             answers = np.stack([noisy(y, 8, rng) for _ in range(5)], axis=1)
             answers[:, 1:][rng.random((size, 4)) < 0.5] = -1
             np.savetxt(folder / "labelme_answers.txt", answers, fmt="%d")
+
+
+def write_cifar10n(folder, rng, n, n_test):
+    for suffix, size in (("", n), ("_test", n_test)):
+        y = rng.integers(3, size=size)
+        np.save(folder / f"features{suffix}.npy", np.eye(3)[y] + 0.3 * rng.normal(size=(size, 3)))
+        np.save(folder / f"y{suffix}.npy", y)
+    np.save(folder / "y_noisy.npy", noisy(np.load(folder / "y.npy"), 3, rng))

@@ -25,7 +25,7 @@ SHOWN = {
 }
 # numbers of noisy and verified samples, and the result file
 DATA = {
-    "CIFAR-10N, people, features": ("49,000", "1,000", "paper/results/cifar10n_features.jsonl"),
+    "CIFAR-10N, people, features": ("11,700", "300", "real_labels/results/cifar10n.jsonl"),
     "LabelMe, a crowd, features": ("900", "100", "real_labels/results/labelme.jsonl"),
     "Hausa titles, rules, TF-IDF": ("1,945", "100", "real_labels/results/hausa.jsonl"),
     "climate, GPT, embeddings": ("1,499", "100", "real_labels/results/global_warming.jsonl"),
@@ -33,10 +33,8 @@ DATA = {
 
 
 def rows_of(file):
-    """Read the results of a file; of CIFAR-10N: the noisiest labels and 1,000 clean samples. Unify method names."""
-    rows = [row for row in read_rows(ROOT / "examples" / file) if row.get("noise") in (None, "worse")]
-    rows = [row for row in rows if row.get("n_meta") in (None, 1000) and row.get("network") in (None, "linear")]
-    return [row | {"method": IGNORING if row["method"] == "cross-entropy" else row["method"]} for row in rows]
+    """Read the results of a file."""
+    return read_rows(ROOT / "examples" / file)
 
 
 def values(rows, method, column):

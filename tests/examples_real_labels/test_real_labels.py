@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 import torch
 from scipy.sparse import issparse
-from small_files import write_global_warming, write_hausa, write_labelme
+from small_files import write_cifar10n, write_global_warming, write_hausa, write_labelme
 
-from examples.real_labels import common, global_warming, hausa, labelme, transformer
+from examples.real_labels import cifar10n, common, global_warming, hausa, labelme, transformer
 from noisytransition import FineTuningClassifier
 
 N, N_TEST = 260, 40
@@ -18,6 +18,7 @@ SCRIPTS = {
     "hausa": (hausa, write_hausa),
     "global_warming": (global_warming, write_global_warming),
     "labelme": (labelme, write_labelme),
+    "cifar10n": (cifar10n, write_cifar10n),
 }
 
 
@@ -37,7 +38,7 @@ def test_a_script_writes_its_table(name, tmp_path, monkeypatch):
     kept = ["ignoring the noise, logistic regression", "fine-tuning", "GLC"]
     monkeypatch.setattr(common, "METHODS", short(common.METHODS, kept))
     monkeypatch.setattr(common, "RESULTS", results)
-    monkeypatch.setattr(common, "SPLITS", 2)
+    monkeypatch.setattr(cifar10n, "N_VERIFIED", 100)
     monkeypatch.setattr(global_warming, "N_TEST", N_TEST)
     monkeypatch.setattr("sys.argv", [name, "--data", str(folder), "--jobs", "1"])
     data = script.load(0, folder)
@@ -45,7 +46,7 @@ def test_a_script_writes_its_table(name, tmp_path, monkeypatch):
     seen = {row.tobytes() for row in np.concatenate([X, X_clean])}
     assert not any(row.tobytes() in seen for row in X_test)
     for _ in range(2):  # the second call finds all rows
-        common.main(name, script.__doc__, script.load)
+        common.main(name, script.__doc__, script.load, n_splits=2)
     rows = [json.loads(line) for line in (results / f"{name}.jsonl").read_text().splitlines()]
     assert sorted((row["method"], row["seed"]) for row in rows) == sorted((m, s) for m in kept for s in range(2))
     table = pd.read_csv(results / f"{name}.csv", index_col=0)
