@@ -46,7 +46,7 @@ class ForwardMode(MetaTransitionClassifier):
     """The look-ahead by tangents instead of gradients of gradients."""
 
     def _fit(self, run):
-        with patch("noisytransition.updates._meta_gradient.candidate_methods", lambda module: ("dual",)):
+        with patch("noisytransition.meta_gradient._methods.candidate_methods", lambda module: ("dual",)):
             super()._fit(run)
 
 

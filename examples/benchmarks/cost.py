@@ -168,7 +168,7 @@ def fit_seconds(cls, data, method, seed):
     """Return the CPU time of one fit with the default network and parameters."""
     clf = cls.as_published(random_state=seed)
     started = time.process_time()
-    with patch("noisytransition.updates._meta_gradient.candidate_methods", lambda module: (method,)):
+    with patch("noisytransition.meta_gradient._methods.candidate_methods", lambda module: (method,)):
         clf.fit(data.X, data.y, meta=(data.X_clean, data.y_clean))
     return time.process_time() - started
 

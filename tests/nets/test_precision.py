@@ -22,7 +22,6 @@ from noisytransition.meta_gradient import look_ahead
 from noisytransition.meta_gradient._methods import METHODS
 from noisytransition.methods import METHODS as METHODS_OF_LIBRARY
 from noisytransition.transition import pair_noise, symmetric_noise
-from noisytransition.updates import _meta_gradient
 
 half = pytest.mark.parametrize(("precision", "dtype"), [("bf16", torch.bfloat16), ("fp16", torch.float16)])
 
@@ -126,7 +125,7 @@ def test_a_meta_gradient_that_overflows_is_left_out(blobs, monkeypatch):
         ahead = look_ahead(*args, **params)
         return ahead._replace(tangent=torch.full_like(ahead.tangent, torch.inf))
 
-    monkeypatch.setattr(_meta_gradient, "look_ahead", infinite)
+    monkeypatch.setattr("noisytransition.updates.look_ahead", infinite)
     clf = fit(MetaTransitionClassifier, blobs, precision="fp16", transition_init=symmetric_noise(3, 0.3))
     np.testing.assert_allclose(clf.transition_matrix_, symmetric_noise(3, 0.3), atol=1e-6)
 

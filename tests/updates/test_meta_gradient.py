@@ -120,7 +120,7 @@ class Times(nn.Module):
 
 
 def test_every_method_learns_the_same_T(blobs):
-    tried = "noisytransition.updates._meta_gradient.candidate_methods"
+    tried = "noisytransition.meta_gradient._methods.candidate_methods"
     auto = fit(blobs, transition_lr=10.0)
     assert auto.net_.update.methods_ == ("factored",)
     for method in ("dual", "double-vjp"):
