@@ -62,7 +62,8 @@ def make(clf, *, rows=None, clean=None, max_samples=200, samples=None, index=Non
     listed = rows.issues()[:max_samples]
     source = [f"text of row {i}" for i in range(len(rows.noisy))] if samples is None else samples
     names = pd.Series(range(len(source)), index=index)
-    return NoiseReport(make_facts(clf, rows, clean, _shown(source, names, len(rows.noisy), listed, None), 0.9, title))
+    shown = _shown(source, names, len(rows.noisy), listed, None)
+    return NoiseReport(make_facts(clf, rows, clean or Clean(), shown, 0.9, title))
 
 
 class Page(HTMLParser):

@@ -10,9 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..data._read import Samples, validate_rows
 from ..labels._pandas import names_of_rows, warn_of_order
-from ..noise_model._drift import reasons_to_verify
 from ..noise_model._model import LabelNoiseModel
-from ..noise_model._suggest import Plan
+from ..noise_model._suggest import Plan, reasons_to_verify
 from ..report import NoiseReport, noise_report
 from ..transition._noise import RandomState
 

@@ -105,18 +105,6 @@ def length_of(direction: Sequence[Tensor]) -> Tensor:
 
 
 # ---------------------------------------------------------------------------- tangents
-# (point, cotangent of its logits, clean batch) -> (clean loss at W_hat, tangent of the logits)
-Method = Callable[[Point, Tensor, tuple[Any, Tensor]], tuple[Tensor, Tensor]]
-
-
-def clean_gradient(
-    point: Point, weights: Sequence[Tensor], meta: tuple[Any, Tensor]
-) -> tuple[Tensor, Sequence[Tensor]]:
-    """Compute the cross-entropy of the clean batch at `weights` and its gradient."""
-    loss = nn.functional.cross_entropy(point(weights, meta[0]), meta[1])
-    return loss.detach(), point.scaled_grad(loss, weights, torch.ones_like(loss))
-
-
 @cache
 def _load_forward_rules() -> None:
     """Import torch's forward-mode rules without the FutureWarning of their first use."""
@@ -147,31 +135,32 @@ def difference_tangent(point: Point, direction: Sequence[Tensor]) -> Tensor:
         return (point(moved, point.x) - point.logits) / step
 
 
-def _by_tangent(tangent: Callable[[Point, Sequence[Tensor]], Tensor]) -> Method:
-    def method(point: Point, cotangent: Tensor, meta: tuple[Any, Tensor]) -> tuple[Tensor, Tensor]:
-        loss, g = clean_gradient(point, point.stepped(point.gradient(cotangent)), meta)
-        direction, length = point.direction(g)
-        return loss, tangent(point, direction) * length
-
-    return method
-
-
-def double_vjp(point: Point, cotangent: Tensor, meta: tuple[Any, Tensor]) -> tuple[Tensor, Tensor]:
+def reverse_tangent(gradient: Sequence[Tensor], cotangent: Tensor, direction: Sequence[Tensor]) -> Tensor:
     """Apply reverse mode twice: the gradient is linear in the cotangent, and this map's transpose gives the tangent."""
-    cotangent = cotangent.detach().requires_grad_()
-    v = point.gradient(cotangent, create_graph=True)
-    loss, g = clean_gradient(point, point.stepped(v), meta)
-    direction, length = point.direction(g)
-    pairs = [(a, b) for a, b in zip(v, direction, strict=True) if a.requires_grad]
+    pairs = [(a, b) for a, b in zip(gradient, direction, strict=True) if a.requires_grad]
     (u,) = torch.autograd.grad([a for a, _ in pairs], cotangent, [b for _, b in pairs], retain_graph=True)
-    return loss, u * length
+    return u
 
 
-METHODS: dict[str, Method] = {
-    "dual": _by_tangent(dual_tangent),
-    "double-vjp": double_vjp,
-    "difference": _by_tangent(difference_tangent),
-}
+#: methods by autograd
+METHODS = ("dual", "double-vjp", "difference")
+
+
+def _by_autograd(
+    point: Point, method: str, cotangent: Callable[[Tensor], Tensor], meta: tuple[Any, Tensor]
+) -> tuple[Tensor, Tensor]:
+    """Compute the tangent of the noisy logits and the clean loss at W_hat."""
+    is_reverse = method == "double-vjp"
+    of_logits = cotangent(point.logits.detach()).detach().requires_grad_(is_reverse)
+    gradient = point.gradient(of_logits, create_graph=is_reverse)
+    weights = point.stepped(gradient)
+    loss = F.cross_entropy(point(weights, meta[0]), meta[1])
+    direction, length = point.direction(point.scaled_grad(loss, weights, torch.ones_like(loss)))
+    if is_reverse:
+        tangent = reverse_tangent(gradient, of_logits, direction)
+    else:
+        tangent = {"dual": dual_tangent, "difference": difference_tangent}[method](point, direction)
+    return tangent * length, loss.detach()
 
 
 def candidate_methods(module: nn.Module) -> tuple[str, ...]:
@@ -390,10 +379,9 @@ def look_ahead(
     if is_tried and (found := factored_look_ahead(module, x, cotangent, meta, rates)):
         return LookAhead(*found, "factored")
     point = Point(module, x, rates, precision)
-    r = cotangent(point.logits.detach())
     for method in (name for name in methods if name != "factored"):
         try:
-            loss, tangent = METHODS[method](point, r, meta)
+            tangent, loss = _by_autograd(point, method, cotangent, meta)
         except RuntimeError as error:  # includes NotImplementedError
             if not _rule_is_missing(error):
                 raise

@@ -208,7 +208,7 @@ class NoisyLabelNet(NeuralNetClassifier):
 
     def infer(self, x: Any, **fit_params: Any) -> Tensor:
         """Logits of a batch."""
-        return self._output(self.prepare(x), **fit_params)
+        return logits_of(self.module_, self.prepare(x), self.precision, **fit_params)
 
     def get_iterator(self, dataset: Any, training: bool = False) -> Iterable:
         """Make a loader; outside of training, it does not use the global random generator."""
@@ -249,14 +249,16 @@ class NoisyLabelNet(NeuralNetClassifier):
 
     def train_step_single(self, batch: Batch, **fit_params: Any) -> dict[str, Any]:
         """Compute the loss and its gradient."""
-        logits = self._output(batch.x) if batch.logits is None else batch.logits
-        batch.logits = None  # valid once, since weights change
-        loss = self.criterion_(logits, batch.label, **batch.named(self.criterion_))
-        self.backward(loss)
-        return {"loss": loss, "y_pred": logits}
+        step = self._loss(batch)
+        self.backward(step["loss"])
+        return step
 
-    def _output(self, x: Any, **fit_params: Any) -> Tensor:
-        return logits_of(self.module_, x, self.precision, **fit_params)
+    def _loss(self, batch: Batch) -> dict[str, Any]:
+        """Loss and logits of a batch."""
+        logits = logits_of(self.module_, batch.x, self.precision) if batch.logits is None else batch.logits
+        batch.logits = None  # valid once, since weights change
+        columns = {name: batch.columns[name] for name in getattr(self.criterion_, "columns", ())}
+        return {"loss": self.criterion_(logits, batch.label, **columns), "y_pred": logits}
 
     def validation_step(self, batch: Loaded, **fit_params: Any) -> dict[str, Any]:
         """Compute the training loss of a validation batch."""
@@ -265,10 +267,9 @@ class NoisyLabelNet(NeuralNetClassifier):
         # samples of the user's (`predefined_split`) are noisy
         batch.columns.setdefault("is_clean", torch.zeros_like(batch.label, dtype=torch.bool))
         with torch.no_grad():
-            logits = self._output(batch.x)
-            loss = self.criterion_(logits, batch.label, **batch.named(self.criterion_))
-        self.history.record_batch(f"valid_{self.labels}_loss", loss.item())
-        return {"loss": loss, "y_pred": logits}
+            step = self._loss(batch)
+        self.history.record_batch(f"valid_{self.labels}_loss", step["loss"].item())
+        return step
 
     def run_single_epoch(
         self, iterator: Iterable | None, training: bool, prefix: str, step_fn: Callable, **fit_params: Any

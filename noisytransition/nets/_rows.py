@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse, vstack
-from torch import Tensor, nn
+from torch import Tensor
 from torch.utils.data import (
     BatchSampler,
     ConcatDataset,
@@ -242,11 +242,6 @@ class Batch(tuple):
         x, columns = loaded
         return cls(x, columns if isinstance(columns, dict) else {"label": columns})
 
-    def named(self, loss: nn.Module) -> dict[str, Tensor]:
-        """Columns that a loss names in its attribute ``columns``."""
-        names: Any = getattr(loss, "columns", ())
-        return {name: self.columns[name] for name in names}
-
 
 # Output of a loader: a batch, or inputs and labels or columns
 Loaded = Batch | tuple[Any, Tensor | dict[str, Tensor]]
@@ -354,18 +349,14 @@ class JoinedSampler(BatchSampler):
         return super().__len__() - joins
 
 
-def _weights(dataset: Any) -> NDArray | None:
-    """Weights of samples, also in Subsets; None if there are none."""
-    if isinstance(dataset, Subset):
-        weights = _weights(dataset.dataset)
-        return None if weights is None else weights[np.asarray(dataset.indices)]
-    return dataset.columns.get("sample_weight") if isinstance(dataset, Rows) else None
-
-
 def _by_weight(dataset: Any) -> "ProportionalSampler | None":
-    """Make a sampler in proportion to the weights of samples; None if they are equal."""
-    weights = _weights(dataset)
-    return None if weights is None or not np.ptp(weights) else ProportionalSampler(weights)
+    """Make a sampler in proportion to the weights of samples, also of Subsets; None if they are equal."""
+    rows: Any = slice(None)
+    while isinstance(dataset, Subset):
+        rows = np.asarray(dataset.indices)[rows]
+        dataset = dataset.dataset
+    weights = dataset.columns.get("sample_weight") if isinstance(dataset, Rows) else None
+    return None if weights is None or not np.ptp(weights[rows]) else ProportionalSampler(weights[rows])
 
 
 class ProportionalSampler(Sampler[int]):

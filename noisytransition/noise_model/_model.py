@@ -23,10 +23,9 @@ from ..transition._checks import check_count, check_level, check_rate, check_tra
 from ..transition._estimation import jeffreys_interval
 from ..transition._noise import RandomState
 from ..transition._posterior import denoise_proba
-from ._drift import reasons_to_verify
 from ._samples import LabelledSamples, data_frame
 from ._shares import Estimate, Population
-from ._suggest import Plan, plan_rates, plan_shares, samples_of_fit, suggest_samples
+from ._suggest import Plan, plan_rates, plan_shares, reasons_to_verify, samples_of_fit, suggest_samples
 
 
 class LabelNoiseModel:
@@ -495,7 +494,7 @@ class LabelNoiseModel:
             return population.accuracy(of == "labels").one_interval(level)
         parts = dict(population.subgroups(by))
         rows = [part.accuracy(of == "labels").one_interval(level) for part in parts.values()]
-        return data_frame(rows, list(parts)).assign(n_verified=[part.n_verified for part in parts.values()])
+        return data_frame(rows, list(parts)).assign(n_verified=[part.n_of_class.sum() for part in parts.values()])
 
     # ---- samples to verify
     def suggest_samples(
@@ -772,11 +771,10 @@ class LabelNoiseModel:
 
     def _views(self, fit: NoiseFit, T: NDArray) -> tuple[Views, Views]:
         """What features and labels say about noisy samples, and about clean ones by a calibration without each."""
-        samples = fit.all_samples
-        likelihood = self._label_likelihood(samples.noisy, samples.rows, T)
-        likelihood_clean = self._label_likelihood(samples.noisy_of_clean, samples.rows_of_clean, T)
-        noisy = Views(fit.calibrated(samples.candidates[0].proba), likelihood)
-        return noisy, Views(left_out_of_clean(fit), likelihood_clean)
+        of = fit.all_samples
+        noisy = Views(fit.calibrated(of.candidates[0].proba), self._label_likelihood(of.noisy, of.rows, T))
+        likelihood = self._label_likelihood(of.noisy_of_clean, of.rows_of_clean, T)
+        return noisy, Views(left_out_of_clean(fit), likelihood)
 
     def _label_likelihood(self, noisy: NDArray, rows: NDArray, T: NDArray) -> NDArray[np.float64]:
         """Likelihood of the labels of samples of `fit` given each true class, shape (n, c); 1 without a label.

@@ -38,6 +38,8 @@ _UNSEEN = 0.5
 _LEAST_CASES = 0.5
 # A class with more expected verified samples is hardly missing by chance (probability below exp(-7))
 _MOST_EXPECTED = 7.0
+# Masks of noisy and of verified samples
+_Masks = tuple[NDArray[np.bool_], NDArray[np.bool_]]
 # Fewest degrees of freedom: Student's t has no variance below 3
 _LEAST_DF = 5
 
@@ -175,15 +177,9 @@ def _powered_mean(parts: list[_Stratum]) -> _PoweredMean:
 
 
 def _stratified(
-    predicted: NDArray,
-    of_verified: NDArray,
-    true: NDArray,
-    strata: Sequence = (),
-    weights: NDArray | None = None,
-    groups: tuple[NDArray, NDArray] | None = None,
-    design: tuple[NDArray, NDArray] | None = None,
+    predicted: NDArray, of_verified: NDArray, true: NDArray, strata: Any, weights: Any, groups: Any, design: Any
 ) -> list[_Stratum]:
-    """Split the population into its strata, by default one."""
+    """Split the population of `prediction_powered` into its strata, by default one."""
     weights = np.ones(len(true)) if weights is None else weights
     weights_of_all = None
     if design is not None:
@@ -237,6 +233,13 @@ def batch_shares(proba: NDArray, prior: NDArray) -> NDArray[np.float64]:
     return share
 
 
+def _at_shares_of_batch(predicted: list[NDArray]) -> tuple[NDArray, list[NDArray]]:
+    """Most likely shares of a batch, and all predictions for a population with these shares."""
+    prior = normalise_rows(predicted[0].mean(axis=0, keepdims=True) + TINY)[0]
+    share = batch_shares(predicted[2], prior)
+    return share, [normalise_rows(p * (share / prior), p) for p in predicted]
+
+
 class Population:
     """Samples of a fitted `LabelNoiseModel`, of which the verified samples are a random subset."""
 
@@ -273,11 +276,6 @@ class Population:
             yield name, part
 
     @property
-    def n_verified(self) -> int:
-        """Number of verified samples inside."""
-        return int(self.inside[1].sum())
-
-    @property
     def n_of_class(self) -> NDArray[np.intp]:
         """Number of verified samples of each class inside."""
         return self.truth[self.inside[1]].sum(axis=0).astype(np.intp)
@@ -285,30 +283,29 @@ class Population:
     def class_shares(self) -> Estimate:
         """Estimate the shares of the true classes."""
         (predicted, verified), _ = self._cross_fitted
-        return self._powered(predicted, verified, self.truth, self._usable(False))
+        return self._powered(predicted, verified, self.truth, self.inside)
 
     def accuracy(self, of_labels: bool) -> Estimate:
         """Estimate the share of samples whose noisy label, or else most probable class, is the true class."""
-        usable = self._usable(of_labels)
         posteriors, (_, proba_verified) = self._cross_fitted
-        part = copy(self)
+        used = self.inside
         if of_labels:
             labels = self.of.noisy, self.of.noisy_of_clean
-            part.inside = self.inside[0] & (self.of.noisy >= 0), self.inside[1]
+            used = used[0] & (self.of.noisy >= 0), used[1] & self._has_label()
         else:  # of verified samples not by the model's calibration, which has seen their true labels
             proba = self.model.calibrate(self.of.candidates[0].proba[:, : self.c])
             labels = proba.argmax(axis=1), proba_verified.argmax(axis=1)
         padded = [np.pad(p, ((0, 0), (0, self.d - self.c))) for p in posteriors]
         predicted, verified = (np.take_along_axis(p, y[:, None], axis=1) for p, y in zip(padded, labels, strict=True))
         right = (labels[1] == self.of.clean)[:, None].astype(float)
-        return part._powered(predicted, verified, right, usable)
+        return self._powered(predicted, verified, right, used)
 
-    def _usable(self, need_labels: bool) -> NDArray[np.bool_]:
-        """Mask of all verified samples, or of those with a noisy label if it is required."""
-        usable = (self.of.noisy_of_clean >= 0) | (not need_labels)
-        if not usable.any():
+    def _has_label(self) -> NDArray[np.bool_]:
+        """Mask of the verified samples with a noisy label."""
+        has_label = self.of.noisy_of_clean >= 0
+        if not has_label.any():
             raise ValueError("no verified sample has a noisy label. Keep the noisy labels of verified samples.")
-        return usable
+        return has_label
 
     def shares_of_batch(self, proba: ArrayLike, y_noisy: ArrayLike | None) -> Estimate:
         """Estimate class shares of another batch.
@@ -318,40 +315,38 @@ class Population:
         Label Shift with Black Box Predictors", 2018). Class means are prediction-powered; variances use the delta
         method.
         """
-        usable = self._usable(y_noisy is not None)
-        if len(missing := self.model.classes_[self.truth[usable].sum(axis=0) == 0]):
+        used = self.inside if y_noisy is None else (self.inside[0], self._has_label())
+        if len(missing := self.model.classes_[self.truth[used[1]].sum(axis=0) == 0]):
             raise ValueError(f"no sample of {missing.tolist()} is verified. A batch requires some of each class.")
         posteriors, probas = self._predictions(self.model._batch(proba, y_noisy))
-        scores = probas if y_noisy is None else posteriors
-        prior = normalise_rows(scores[0].mean(axis=0, keepdims=True) + TINY)[0]
-        share = batch_shares(scores[2], prior)
-        scores = [normalise_rows(p * (share / prior), p) for p in scores]
+        share, scores = _at_shares_of_batch(probas if y_noisy is None else posteriors)
         by_class = normalise_rows(posteriors[0].T @ scores[0] + TINY)
         solve = np.linalg.pinv(by_class)
         solved = scores[2] @ solve
-        n = len(solved)
         for _ in range(_ROUNDS):
             ratio = share / (posteriors[0].mean(axis=0) + TINY)  # how much more often each class is in the batch
-            bias = self._bias(posteriors, scores, ratio, by_class, solve, usable)
-            share = normalise_rows(np.maximum(solved.mean(axis=0) - bias.mean, 0)[None], share[None])[0]
-        weights = self.truth[usable] @ ratio
-        df = weights.sum() ** 2 / max((weights**2).sum(), TINY) - 1  # Kish, 1965
-        variance = bias.variance * _student(df) + _variance_of_mean(solved, np.ones(n))
+            bias, variance = self._bias(posteriors, scores, ratio, by_class, solve, used)
+            share = normalise_rows(np.maximum(solved.mean(axis=0) - bias, 0)[None], share[None])[0]
+        n = len(solved)
+        variance = variance + _variance_of_mean(solved, np.ones(n))
         inside = np.clip(share, 1 / (n + 2), 1 - 1 / (n + 2))
         return Estimate(share, inside * (1 - inside) / np.maximum(variance, TINY))
 
     def _bias(
-        self, posteriors: list, scores: list, ratio: NDArray, by_class: NDArray, solve: NDArray, usable: NDArray
-    ) -> _PoweredMean:
-        """Estimate the errors of the shares of a batch that are due to errors of the class means `by_class`."""
+        self, posteriors: list, scores: list, ratio: NDArray, by_class: NDArray, solve: NDArray, used: _Masks
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Mean and variance of errors in the shares of a batch that are due to errors of the class means `by_class`."""
 
         def errors(y: NDArray, score: NDArray) -> NDArray:
             return ((y @ ratio)[:, None] * score - (y * ratio) @ by_class) @ solve
 
-        of_verified = errors(posteriors[1], scores[1])[usable]
-        true = errors(self.truth, scores[1])[usable]
+        of_verified = errors(posteriors[1], scores[1])[used[1]]
+        true = errors(self.truth, scores[1])[used[1]]
         predicted = errors(posteriors[0], scores[0])
-        return _powered_mean(_stratified(predicted, of_verified, true, *self._design(usable)))
+        found = _powered_mean(_stratified(predicted, of_verified, true, *self._design(used)))
+        weights = self.truth[used[1]] @ ratio
+        df = weights.sum() ** 2 / max((weights**2).sum(), TINY) - 1  # Kish, 1965
+        return found.mean, found.variance * _student(df)
 
     @cached_property
     def _cross_fitted(self) -> tuple[list[NDArray], list[NDArray]]:
@@ -393,26 +388,25 @@ class Population:
         for out in folds_of(order, _FOLDS, None if of.groups is None else of.groups[1]):
             yield out, fit_noise(some.without(out), T, prior, stratified=False)
 
-    def _design(self, usable: NDArray[np.bool_]) -> tuple[Any, NDArray | None, Any, Any]:
+    def _design(self, used: _Masks) -> tuple[Any, NDArray | None, Any, Any]:
         """Strata of the given labels if verified samples can have been drawn by these; weights, groups, and weights.
 
         The first weights are those of the draw, the others those of the population, as in `prediction_powered`.
         """
         of = self.of
-        inside, _ = self.inside
-        groups = of_samples(of.groups, inside, usable)
-        design = of_samples(of.weights, inside, usable)
+        noisy, clean = used
+        groups = of_samples(of.groups, noisy, clean)
+        design = of_samples(of.weights, noisy, clean)
         if of.drawn is not None:
-            return (), 1 / of.drawn[usable], groups, design
+            return (), 1 / of.drawn[clean], groups, design
         if groups is not None or design is not None:
-            return (), of.weights_of_clean(np.zeros(self.d))[usable], groups, design
-        noisy = of.noisy_of_clean[usable]
-        return strata_of_labels(of.noisy[inside], noisy, self.d) if (noisy >= 0).all() else (), None, None, None
+            return (), of.weights_of_clean(np.zeros(self.d))[clean], groups, design
+        given = of.noisy_of_clean[clean]
+        return strata_of_labels(of.noisy[noisy], given, self.d) if (given >= 0).all() else (), None, None, None
 
-    def _powered(self, predicted: NDArray, verified: NDArray, true: NDArray, usable: NDArray) -> Estimate:
-        """Estimate means of the samples inside; without verified samples, predicted ones of no precision."""
-        inside, verified_inside = self.inside
-        usable = usable & verified_inside
-        if not usable.any():
-            return Estimate(predicted[inside].mean(axis=0), np.zeros(predicted.shape[1]))
-        return prediction_powered(predicted[inside], verified[usable], true[usable], *self._design(usable))
+    def _powered(self, predicted: NDArray, verified: NDArray, true: NDArray, used: _Masks) -> Estimate:
+        """Estimate means of the samples used; without verified samples, predicted ones of no precision."""
+        noisy, clean = used
+        if not clean.any():
+            return Estimate(predicted[noisy].mean(axis=0), np.zeros(predicted.shape[1]))
+        return prediction_powered(predicted[noisy], verified[clean], true[clean], *self._design(used))

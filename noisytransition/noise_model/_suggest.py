@@ -1,15 +1,17 @@
-"""Draw samples to verify next, and plan how many are needed."""
+"""Draw samples to verify next, plan how many are needed, and compare a new batch with the samples of a fit."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from ..labels._encode import encode, shortened
+from ..labels._groups import read_groups
+from ..likelihood._difference import relevant_difference
 from ..transition._checks import check_count
 from ..transition._noise import RandomState, as_generator
-from ._samples import data_frame
+from ._samples import LabelledSamples, data_frame
 
 #: estimates that verified samples can improve
 TARGETS = ("transition", "shares", "accuracy")
@@ -189,16 +191,16 @@ def plan_shares(model: Any, target: str, width: float, level: float) -> Plan:
     half = g * b / 2 - m
     more = half + np.sqrt(np.maximum(half**2 - m * (m - b), 0))
     more = np.where(now <= goal, 0, np.minimum(np.ceil(more), left)).astype(np.intp)
-    columns = {"estimate": p, "half_width": half_width, "n_verified": np.full(len(p), m), "n_to_verify": more}
     n = int(more.max())
     words = f"{what[0].upper()}{what[1:]} is known within ± {width:g}."
     if (goal <= 0).any():
-        lowest = f"{z * np.sqrt(least.max()):.2g}"
-        words = f"± {width:g} is out of reach: if all samples are verified, an interval of {what} is ± {lowest}."
+        words = f"± {width:g} is out of reach: if all samples are verified, an interval of {what} is ± "
+        words += f"{z * np.sqrt(least.max()):.2g}."
     elif n:
         words = (
             f"To know {what} within ± {width:g}, verify about {n} more samples of suggest_samples(target={target!r})."
         )
+    columns = {"estimate": p, "half_width": half_width, "n_verified": m, "n_to_verify": more}
     return Plan(data_frame(columns, table.index), n, words)
 
 
@@ -217,3 +219,54 @@ def samples_of_fit(model: Any) -> Any:
     if len(samples.noisy) < samples.n_noisy:
         raise ValueError("some noisy samples have no out-of-fold probabilities. Fit with cv=3 instead of cv=None.")
     return samples
+
+
+# ---------------------------------------------------------------------------- when
+_ADVICE = "verify samples of the batch, and fit again with them"
+
+
+def reasons_to_verify(
+    model: Any, proba: NDArray, y_noisy: Any, groups: ArrayLike | None, of_fit: LabelledSamples
+) -> dict[str, str]:
+    """Reasons to verify samples of a batch; see `LabelNoiseModel.needs_verification`."""
+    noisy = model._given_labels(y_noisy, len(proba))
+    codes = read_groups(groups, len(proba))
+    classes = model.classes_.tolist()
+    reasons = {}
+    batch, usual = (np.eye(len(classes))[p.argmax(axis=1)] for p in (proba, of_fit.proba))
+    difference = relevant_difference(batch, usual, None, codes)
+    if difference is not None:
+        most = np.abs(difference).argmax()
+        reasons["classes"] = (
+            f"the classifier predicts class {classes[most]!r} for {batch[:, most].mean():.0%} of the samples, and for "
+            f"{usual[:, most].mean():.0%} of those of fit; {_ADVICE}"
+        )
+    if (noisy >= 0).any():
+        reasons |= _other_labels(len(classes), proba, noisy, of_fit, codes)
+    return reasons
+
+
+def _other_labels(
+    c: int, proba: NDArray, noisy: NDArray[np.intp], of_fit: LabelledSamples, groups: NDArray | None
+) -> dict[str, str]:
+    """The classifier agrees more or less often with labels of the batch, given its predictions."""
+    predicted, agrees = _agreement(proba, noisy)
+    predicted_in_fit, agrees_in_fit = _agreement(of_fit.proba, of_fit.noisy)
+    n = np.bincount(predicted_in_fit, minlength=c)
+    expected = np.bincount(predicted_in_fit, agrees_in_fit, c) / np.maximum(n, 1)
+    usual = n[predicted] > 0
+    excess = (agrees - expected[predicted])[usual, None]
+    excess_in_fit = (agrees_in_fit - expected[predicted_in_fit])[:, None]
+    difference = relevant_difference(excess, excess_in_fit, None, None if groups is None else groups[noisy >= 0][usual])
+    if difference is None:
+        return {}
+    now = agrees[usual].mean()
+    before = f"{now - difference[0]:.0%} of labels as those of fit"
+    return {"labels": f"the classifier agrees with {now:.0%} of the labels, and with {before}; {_ADVICE}"}
+
+
+def _agreement(proba: NDArray, noisy: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """Predicted class of each sample with a label, and whether it is the label."""
+    has_label = noisy >= 0
+    predicted = proba[has_label].argmax(axis=1)
+    return predicted, predicted == noisy[has_label]

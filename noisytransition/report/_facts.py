@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..noise_model._samples import Judged
-from ._text import plain, short
+from ._samples import plain, short
 
 # Maximum number of listed classes and flips
 _MOST_CLASSES, _MOST_FLIPS = 50, 10
@@ -26,10 +26,10 @@ Facts = dict[str, Any]
 
 
 class Clean(NamedTuple):
-    """Clean samples: `proba` is None if the classifier may know them, `pvalue` (of one T) without noise."""
+    """Clean samples, if any: `proba` is None if the classifier may know them, `pvalue` (of one T) without noise."""
 
-    proba: NDArray[np.float64] | None
-    y: NDArray[np.intp]
+    proba: NDArray[np.float64] | None = None
+    y: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
     y_noisy: NDArray[np.intp] | None = None
     pvalue: float | None = None
 
@@ -54,18 +54,18 @@ class _Estimates(NamedTuple):
 
 
 def _estimates(model: Any, level: float) -> _Estimates:
+    if others := model.labels_[len(model.classes_) :].tolist():
+        raise ValueError(f"noise_report does not support labels that are no classes, such as {others}. Drop them.")
     T = model.transition_matrix_
     low, high = (T, T) if model.uncertainty_ is None else model.transition_interval(level)
     return _Estimates([plain(name) for name in model.classes_], T, model.noisy_class_counts_, low, high)
 
 
-def make_facts(model: Any, judged: Judged, clean: Clean | None, shown: list[Facts], level: float, title: str) -> Facts:
+def make_facts(model: Any, judged: Judged, clean: Clean, shown: list[Facts], level: float, title: str) -> Facts:
     """Collect the facts of a report; see `NoiseReport`. `shown` has names and contents of the first label issues."""
-    if others := model.labels_[len(model.classes_) :].tolist():
-        raise ValueError(f"noise_report does not support labels that are no classes, such as {others}. Drop them.")
     estimates = _estimates(model, level)
     bars = model.uncertainty_ is not None
-    n_to_verify = model.plan_verification(width=_PLANNED_HALF_WIDTH, level=level).table.n_to_verify.to_numpy()
+    plan = model.plan_verification(width=_PLANNED_HALF_WIDTH, level=level)
     facts: Facts = {
         "title": short(title, 200),
         "created": datetime.now().astimezone().isoformat(timespec="seconds"),
@@ -73,18 +73,14 @@ def make_facts(model: Any, judged: Judged, clean: Clean | None, shown: list[Fact
         "noise": _noise(estimates, clean, level),
         "transition": _transition(estimates),
         "flips": _flips(estimates, model._flips()[:_MOST_FLIPS]),
-        "classes": _classes(estimates, judged, clean, n_to_verify),
-        "calibration": None,
+        "classes": _classes(estimates, judged, clean, plan.table.n_to_verify.to_numpy()),
+        "calibration": None if clean.proba is None else _calibration(clean.proba, clean.y, level),
         "views": model.shares_of_views_,
         "label_issues": _label_issues(estimates, judged, shown),
-        "one_transition_matrix": None,
+        "one_transition_matrix": None if clean.pvalue is None else {"pvalue": clean.pvalue, "n_rows": len(clean.y)},
         "sources": None if model.sources_ is None else _sources(model.source_summary(level)),
         "diagnostics": dict(model.diagnostics_),
     }
-    if clean is not None and clean.proba is not None:
-        facts["calibration"] = _calibration(clean.proba, clean.y, level)
-    if clean is not None and clean.pvalue is not None:
-        facts["one_transition_matrix"] = {"pvalue": clean.pvalue, "n_rows": len(clean.y)}
     if not bars:
         for estimated in (facts["noise"], facts["transition"], *facts["flips"], *facts["classes"]["listed"]):
             estimated |= {"low": None, "high": None}
@@ -100,7 +96,7 @@ def _share(k: int, n: int, level: float) -> dict[str, float]:
 
 
 # ---------------------------------------------------------------------------- noise and T
-def _noise(estimates: _Estimates, clean: Clean | None, level: float) -> Facts:
+def _noise(estimates: _Estimates, clean: Clean, level: float) -> Facts:
     """Share of wrong labels. Errors of the rows of T are treated as independent."""
     weights = estimates.counts / estimates.counts.sum()
     right = estimates.T.diagonal()
@@ -108,7 +104,7 @@ def _noise(estimates: _Estimates, clean: Clean | None, level: float) -> Facts:
     low = rate - float(np.linalg.norm(weights * (estimates.high.diagonal() - right)))
     high = rate + float(np.linalg.norm(weights * (right - estimates.low.diagonal())))
     verified = None
-    if clean is not None and clean.y_noisy is not None:
+    if clean.y_noisy is not None:
         n = len(clean.y)
         wrong = int((clean.y != clean.y_noisy).sum())
         verified = {"n_rows": n, "n_wrong": wrong, "rate": wrong / n, **_share(wrong, n, level)}
@@ -144,12 +140,12 @@ def _flips(estimates: _Estimates, flips: list[tuple[int, int]]) -> list[Facts]:
 
 
 # ---------------------------------------------------------------------------- classes
-def _classes(estimates: _Estimates, judged: Judged, clean: Clean | None, n_to_verify: NDArray[np.intp]) -> Facts:
+def _classes(estimates: _Estimates, judged: Judged, clean: Clean, n_to_verify: NDArray[np.intp]) -> Facts:
     """Noise rate, number of samples and risks of each class; lists the classes with the most risks and noise."""
     names, T, counts, low, high = estimates
     c = len(names)
     n_given = np.bincount(judged.noisy[judged.noisy >= 0], minlength=c)
-    n_clean = None if clean is None else np.bincount(clean.y, minlength=c)
+    n_clean = np.bincount(clean.y, minlength=c)
     classes = [
         {
             "class": name,
@@ -158,7 +154,7 @@ def _classes(estimates: _Estimates, judged: Judged, clean: Clean | None, n_to_ve
             "high": 1 - float(low[i, i]),
             "n_rows": float(counts[i]),
             "n_given": int(n_given[i]),
-            "n_clean": None if n_clean is None else int(n_clean[i]),
+            "n_clean": int(n_clean[i]) if len(clean.y) else None,
             "n_to_verify": int(n_to_verify[i]),
             "risks": _risks(estimates, i),
         }

@@ -19,9 +19,8 @@ from ..noise_model._samples import LabelledSamples
 from ..transition import class_conditional_test
 from ..transition._checks import check_count
 from ._facts import Clean, make_facts
-from ._samples import sample_facts
-from ._text import interval, number, percent, percents, plain
-from ._words import in_words
+from ._samples import plain, sample_facts
+from ._words import in_words, percent, percents
 
 
 class NoiseReport:
@@ -79,8 +78,8 @@ class NoiseReport:
         """Return a self-contained HTML page, in which all text is escaped."""
         loader = PackageLoader("noisytransition.report", "page")
         pages = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-        pages.filters |= {"number": number, "percent": percent, "decimals": "{:.2f}".format}
-        pages.globals |= {"interval": interval, "percents": percents}
+        pages.filters |= {"number": "{:,.0f}".format, "percent": percent, "decimals": "{:.2f}".format}
+        pages.globals["percents"] = percents
         return pages.get_template("page.html").render(facts=self.facts, words=self.words)
 
     def save(self, path: str | PathLike) -> None:
@@ -195,7 +194,7 @@ def _shown(display_samples: Any, y: Any, n: int, positions: NDArray[np.intp], co
 
 def _clean(
     model: LabelNoiseModel, samples: LabelledSamples, proba: Any, y: Any, y_noisy: Any, calibrated: bool
-) -> Clean | None:
+) -> Clean:
     """Clean samples of a report, by default the verified samples with a noisy label, and the test of one T."""
     if (proba is None) != (y is None) or (proba is None and y_noisy is not None):
         raise ValueError("proba_clean and y_clean (X_clean and y_clean) go together. Pass both with noisy labels.")
@@ -207,7 +206,7 @@ def _clean(
     else:
         is_pair = (samples.noisy >= 0) & (samples.true >= 0)
         if not is_pair.any():
-            return None
+            return Clean()
         y = samples.true[is_pair]
         y_noisy = samples.noisy[is_pair]
         proba = None if calibrated else samples.proba[is_pair]

@@ -1,4 +1,4 @@
-"""Samples of a report, as images or short text."""
+"""Names and samples of a report as JSON values: numbers, short text, images."""
 
 import base64
 import io
@@ -8,12 +8,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._text import LONGEST_TEXT, plain, short
-
+# longest name of a class or sample, and longest text of a sample, in characters
+LONGEST_NAME, LONGEST_TEXT = 80, 300
 # number of displayed values of a table row, and characters of each
 _MOST_VALUES, _LONGEST_VALUE = 8, 60
 _SIDE = 64  # longest side of an image in pixels
 _CHANNELS = (1, 3, 4)  # grey, RGB, RGBA
+
+
+def short(text: object, most: int) -> str:
+    """Shorten text to one line of at most `most` characters, without its middle and unprintable characters."""
+    line = " ".join("".join(char if char.isprintable() else " " for char in str(text)).split())
+    if len(line) <= most:
+        return line
+    end = (most - 1) // 3
+    return f"{line[: most - 1 - end]}…{line[len(line) - end :]}"
+
+
+def plain(value: Any, most: int = LONGEST_NAME) -> Any:
+    """Convert to a JSON value: a finite number, a bool, None or short text."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int) or (isinstance(value, float) and np.isfinite(value)):
+        return value
+    return short(value, most)
 
 
 def sample_facts(source: Any, positions: Sequence[int], columns: Sequence | None = None) -> list[dict[str, str]]:

@@ -1,7 +1,6 @@
 """Sentences of a report, by section."""
 
 from ._facts import Facts
-from ._text import estimate, number, of, percent, percents
 
 # Maximum number of classes at risk named in the summary
 _MOST_NAMED = 3
@@ -37,17 +36,18 @@ def _noise(facts: Facts) -> list[str]:
     counted = noise["verified"]
     bars = percents(noise["low"], noise["high"])
     level = f" ({facts['data']['level'] * 100:.4g} % interval: {bars})" if bars else ""
-    sentences = [f"About {percent(noise['rate'])} of the labels are wrong{level}."]
-    if counted:
-        low, high = (noise["low"], noise["high"]) if bars else (noise["rate"], noise["rate"])
-        verdict = "Both estimates agree."
-        if low > counted["high"] or counted["low"] > high:
-            verdict = "The estimates disagree: verified samples are not a random sample, or one T is not enough."
-        sentences.append(
-            f"Wrong labels of {of(counted['n_rows'], 'verified sample')}: {number(counted['n_wrong'])}, or "
-            f"{estimate(counted['rate'], counted['low'], counted['high'])}. {verdict}"
-        )
-    return sentences
+    share = f"About {percent(noise['rate'])} of the labels are wrong{level}."
+    if not counted:
+        return [share]
+    low, high = (noise["low"], noise["high"]) if bars else (noise["rate"], noise["rate"])
+    verdict = "Both estimates agree."
+    if low > counted["high"] or counted["low"] > high:
+        verdict = "The estimates disagree: verified samples are not a random sample, or one T is not enough."
+    return [
+        share,
+        f"Wrong labels of {of(counted['n_rows'], 'verified sample')}: {counted['n_wrong']:,}, or "
+        f"{estimate(counted['rate'], counted['low'], counted['high'])}. {verdict}",
+    ]
 
 
 def _transition(facts: Facts) -> list[str]:
@@ -68,7 +68,7 @@ def _classes(facts: Facts) -> list[str]:
     sentences = ["No class has a high estimated noise rate or few samples. Without intervals, T may be wrong."]
     if n := classes["n_at_risk"]:
         names = [str(listed["class"]) for listed in classes["listed"][:_MOST_NAMED] if listed["risks"]]
-        more = f" and {number(n - len(names))} more" if n > len(names) else ""
+        more = f" and {n - len(names):,} more" if n > len(names) else ""
         sentences = [f"Classes at risk: {', '.join(names)}{more}."]
     elif facts["data"]["error_bars"]:
         sentences = ["No class is at risk: none has a high noise rate, few samples, or a label that could swap."]
@@ -115,11 +115,11 @@ def _label_issues(facts: Facts) -> list[str]:
     issues = facts["label_issues"]
     rows = of(issues["n_rows"], "sample" if issues["n_rows"] == facts["data"]["n_rows"] else "unverified sample")
     sentences = [
-        f"Labels that are more probably wrong than correct: {number(issues['n_issues'])} of {rows}; "
-        f"{number(issues['n_expected'])} wrong labels are expected."
+        f"Labels that are more probably wrong than correct: {issues['n_issues']:,} of {rows}; "
+        f"{issues['n_expected']:,.0f} wrong labels are expected."
     ]
     if left_out := issues["n_issues"] - len(issues["listed"]):
-        sentences.append(f"{number(left_out)} are not listed: increase max_samples, or call find_label_issues.")
+        sentences.append(f"{left_out:,} are not listed: increase max_samples, or call find_label_issues.")
     if issues["memorised"]:
         sentences.append(
             f"The classifier agrees with {percent(issues['agreement'])} of the labels, but by T only "
@@ -153,3 +153,26 @@ def _sources(facts: Facts) -> list[str]:
     )
     reasons = [facts["diagnostics"][name] for name in _OF_SOURCES if name in facts["diagnostics"]]
     return [f"{of(n, 'source')} of labels: {worst}; {best}.", *(f"{text[0].upper()}{text[1:]}." for text in reasons)]
+
+
+# ---------------------------------------------------------------------------- numbers as text
+def percent(share: float) -> str:
+    """Format a share, such as "38 %", with one decimal near 0 and 1, such as "3.8 %"."""
+    decimals = int(0.0005 <= min(share, 1 - share) < 0.0995)
+    return f"{100 * share:.{decimals}f} %"
+
+
+def percents(low: float | None, high: float | None) -> str:
+    """Format an interval, such as "35 % to 42 %"; "" if unknown."""
+    return "" if low is None or high is None else f"{percent(low)} to {percent(high)}"
+
+
+def estimate(share: float, low: float | None, high: float | None) -> str:
+    """Format a share with its interval if known, such as "38 % (35 % to 42 %)"."""
+    return percent(share) if low is None else f"{percent(share)} ({percents(low, high)})"
+
+
+def of(n: int, noun: str) -> str:
+    """Format a count with its noun, such as "1 sample", "2 samples" or "2 classes"."""
+    plural = noun + ("es" if noun.endswith("s") else "s")
+    return f"{n:,} {noun if n == 1 else plural}"

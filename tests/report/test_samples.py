@@ -10,8 +10,7 @@ import torch
 from scipy.sparse import coo_array, csr_array
 from torch.utils.data import TensorDataset
 
-from noisytransition.report._samples import sample_facts
-from noisytransition.report._text import plain, short
+from noisytransition.report._samples import plain, sample_facts, short
 
 Image = pytest.importorskip("PIL.Image")
 
