@@ -126,7 +126,7 @@ def make_noisy_data(
     X, y = _checked(X, y, n_classes, "y")
     X_test, y_test = _checked(X_test, y_test, n_classes, "y_test")
     if n_classes is None:
-        n_classes = max(y.max(initial=-1), y_test.max(initial=-1)) + 1
+        n_classes = np.append(y, y_test).max(initial=-1) + 1
     rng = as_generator(random_state)
     y_noisy, T = _noisy_labels(y, noise, classes, n_classes, rng)
     clean = _draw_clean(y, n_clean, n_classes, balanced, rng)

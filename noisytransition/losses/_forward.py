@@ -139,19 +139,23 @@ class ForwardLoss(nn.Module):
         Logits have shape (n_samples, n_classes) or (n_samples, length, n_classes): classes are last, not in dimension 1
         as in `torch.nn.CrossEntropyLoss`. Noisy labels `y` have shape (n_samples,) or (n_samples, length).
         """
+        return self._mean(logits, y)
+
+    def _mean(self, logits: Tensor, y: Tensor, is_clean: Tensor | None = None, clean_weight: float = 1.0) -> Tensor:
+        """Weighted sum of the losses of noisy and clean samples, divided by the number of labels not ignored."""
         logits, y = _by_row(logits, y, len(self.transition_logits))
-        y, weights = self._without_ignored(y, logits.new_full((len(y),), 1 / max(len(y), 1)))
-        return self._weighted_sum(logits, self._columns(y), weights)
-
-    def _without_ignored(self, y: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
-        """Set ignored labels and their weights to 0; increase the other weights to those of their mean."""
-        if self.ignore_index is None:
-            return y, weights
-        ignored = y == self.ignore_index
-        n_others = (len(y) - ignored.sum()).clamp_min(1)
-        return y.masked_fill(ignored, 0), weights.masked_fill_(ignored, 0).mul_(len(y)).div_(n_others)
-
-    def _weighted_sum(self, logits: Tensor, columns: Tensor, weights: Tensor) -> Tensor:
+        n = max(len(y), 1)
+        weights = logits.new_full((len(y),), 1 / n)
+        if is_clean is not None:
+            weights.masked_fill_(is_clean, clean_weight / n)
+        if self.ignore_index is not None:
+            ignored = y == self.ignore_index
+            y = y.masked_fill(ignored, 0)
+            weights.masked_fill_(ignored, 0).mul_(n).div_((n - ignored.sum()).clamp_min(1))
+        columns = self._columns(y)
+        if is_clean is not None:
+            certain = torch.full_like(columns, -torch.inf).scatter_(1, y[:, None], 0)
+            columns = torch.where(is_clean[:, None], certain, columns)
         loss, posterior = marginal_cross_entropy(logits, columns.to(logits.dtype), weights)
         self.posterior_ = None if self.transition_logits.requires_grad else posterior
         return loss
@@ -245,14 +249,7 @@ class GoldCorrectionLoss(ForwardLoss):
 
         Logits and labels `y` have the shapes of `ForwardLoss`; `is_clean` has that of the labels.
         """
-        logits, y = _by_row(logits, y, len(self.transition_logits))
-        is_clean = is_clean.flatten()
-        n = max(len(y), 1)
-        weights = logits.new_full((len(y),), 1 / n).masked_fill_(is_clean, self.clean_weight / n)
-        y, weights = self._without_ignored(y, weights)
-        columns = self._columns(y)
-        certain = torch.full_like(columns, -torch.inf).scatter_(1, y[:, None], 0)
-        return self._weighted_sum(logits, torch.where(is_clean[:, None], certain, columns), weights)
+        return self._mean(logits, y, is_clean.flatten(), self.clean_weight)
 
 
 class PosteriorLoss(nn.Module):

@@ -169,7 +169,7 @@ def candidate_methods(module: nn.Module) -> tuple[str, ...]:
     The order is fixed instead of timed, since methods differ by rounding errors. Forward mode is first for 2D
     convolutions and batch normalisation, which are slow to differentiate twice in reverse mode (cost.md).
     """
-    if is_relu_mlp(module):
+    if relu_mlp(module):
         return ("factored", "double-vjp", "dual")
     if any(isinstance(m, nn.Conv2d | nn.modules.batchnorm._BatchNorm) for m in module.modules()):
         return ("dual", "double-vjp", "difference")
@@ -177,35 +177,31 @@ def candidate_methods(module: nn.Module) -> tuple[str, ...]:
 
 
 # ---------------------------------------------------------------------------- MLP with ReLU, without autograd
-def is_relu_mlp(module: nn.Module) -> bool:
-    """Whether a module is a plain ``Sequential(Flatten, Linear, ReLU, Linear, ...)``; Flatten is optional.
+def relu_mlp(module: nn.Module) -> tuple[nn.Module, dict[str, nn.Linear]] | None:
+    """Flatten (or the identity) and the linear layers of a plain ``Sequential(Flatten, Linear, ReLU, Linear, ...)``.
 
-    False for modules with hooks, parametrizations, shared weights or half-precision weights.
+    None for other modules, and for those with hooks, parametrizations, shared weights or half-precision weights.
     """
-    if type(module).forward is not nn.Sequential.forward or _is_hooked(module):
-        return False
-    _, layers = _split(module)
-    if [type(layer) for layer in layers] != [nn.Linear, nn.ReLU] * (len(layers) // 2) + [nn.Linear]:
-        return False
-    weights = [w for layer in layers for w in layer._parameters.values() if w is not None]
-    return (
-        len({id(w) for w in weights}) == len(weights)
-        and all(w.dtype in (torch.float32, torch.float64) and not w._backward_hooks for w in weights)
-        and not any(map(_is_hooked, module._modules.values()))
-    )
+    layers: dict[str, Any] = dict(module._modules)  # `children` omits repeated layers
+    if type(module).forward is not nn.Sequential.forward or any(map(_is_hooked, (module, *layers.values()))):
+        return None
+    flatten: nn.Module = nn.Identity()
+    first = next(iter(layers), "")
+    if isinstance(layers.get(first), nn.Flatten) and not list(layers[first].parameters()):
+        flatten = layers.pop(first)
+    if [type(layer) for layer in layers.values()] != [nn.Linear, nn.ReLU] * (len(layers) // 2) + [nn.Linear]:
+        return None
+    weights = [w for layer in layers.values() for w in layer._parameters.values() if w is not None]
+    is_shared = len({id(w) for w in weights}) < len(weights)
+    if is_shared or any(w.dtype not in (torch.float32, torch.float64) or w._backward_hooks for w in weights):
+        return None
+    return flatten, {name: layer for name, layer in layers.items() if isinstance(layer, nn.Linear)}
 
 
 def _is_hooked(module: Any) -> bool:
     """Whether a module has hooks, or an instance attribute ``forward``."""
     hooks = module._forward_hooks or module._forward_pre_hooks or module._backward_hooks or module._backward_pre_hooks
     return bool(hooks) or "forward" in vars(module)
-
-
-def _split(module: nn.Module) -> tuple[nn.Module, list[nn.Module]]:
-    """Return Flatten (or the identity) and the other layers."""
-    layers: list[Any] = list(module._modules.values())  # `children` omits repeated layers
-    flattens = bool(layers) and isinstance(layers[0], nn.Flatten) and not list(layers[0].parameters())
-    return (layers[0], layers[1:]) if flattens else (nn.Identity(), layers)
 
 
 def factored_look_ahead(
@@ -216,23 +212,21 @@ def factored_look_ahead(
     rates: Mapping[str, float],
 ) -> tuple[Tensor, Tensor, Tensor] | None:
     """Return logits, tangent and clean loss as in `look_ahead`; None if this method does not support the module."""
-    if has_parts(x) or not is_relu_mlp(module):
+    found = None if has_parts(x) else relu_mlp(module)
+    if found is None:
         return None
-    flatten, _ = _split(module)
+    flatten, linear = found
     x = flatten(x)
     if x.ndim != 2:
         return None
-    layers: list[nn.Linear] = []
     inputs: list[Tensor] = []
-    of_layers: list[tuple[float, float]] = []
     logits = x
-    for name, layer in module._modules.items():
-        if isinstance(layer, nn.Linear):
-            x = torch.relu(logits) if layers else x
-            logits = F.linear(x, layer.weight, layer.bias)
-            layers.append(layer)
-            inputs.append(x.detach())
-            of_layers.append((rates.get(f"{name}.weight", 0.0), rates.get(f"{name}.bias", 0.0)))  # 0: fixed parameters
+    for layer in linear.values():
+        x = torch.relu(logits) if inputs else x
+        logits = F.linear(x, layer.weight, layer.bias)
+        inputs.append(x.detach())
+    of_layers = [(rates.get(f"{name}.weight", 0.0), rates.get(f"{name}.bias", 0.0)) for name in linear]  # 0: fixed
+    layers = list(linear.values())
     return logits, *_tangent(layers, of_layers, inputs, cotangent(logits.detach()), flatten(meta[0]), meta[1])
 
 

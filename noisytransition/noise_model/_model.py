@@ -1,6 +1,7 @@
 """Estimate T, posteriors and label issues from probabilities of any classifier."""
 
 from __future__ import annotations
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -28,6 +29,7 @@ from ._shares import Estimate, Population
 from ._suggest import Plan, plan_rates, plan_shares, reasons_to_verify, samples_of_fit, suggest_samples
 
 
+@dataclass(kw_only=True, eq=False)
 class LabelNoiseModel:
     """Estimate the transition matrix T and P(true | x, label) from out-of-sample probabilities of any classifier.
 
@@ -114,14 +116,9 @@ class LabelNoiseModel:
     (37, 1.0)
     """
 
-    def __init__(self, *, prior: Prior = "symmetric", verified_sampling: str = "random", proba_of: str | None = None):
-        self.prior = prior
-        self.verified_sampling = verified_sampling
-        self.proba_of = proba_of
-
-    def __repr__(self) -> str:
-        parameters = f"prior={self.prior!r}, verified_sampling={self.verified_sampling!r}, proba_of={self.proba_of!r}"
-        return f"LabelNoiseModel({parameters})"
+    prior: Prior = "symmetric"
+    verified_sampling: str = "random"
+    proba_of: str | None = None
 
     def __getattr__(self, name: str) -> Any:
         if name == "transition_std_":
