@@ -189,8 +189,7 @@ class NoisyLabelNet(NeuralNetClassifier):
     @property
     def plain_module_(self) -> nn.Module:
         """The module without the wrapper of `compile`."""
-        module: nn.Module = self.module_
-        return uncompiled(module)
+        return uncompiled(self.module_)
 
     def prepare(self, x: Any) -> Any:
         """Move a batch of inputs to the device, cast it and, in training mode, augment it."""

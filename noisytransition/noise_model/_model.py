@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from pandas import DataFrame, concat
 
 from ..labels._arrays import as_floats, is_number
 from ..labels._columns import SourceLabels, split_columns
@@ -24,7 +25,7 @@ from ..transition._checks import check_count, check_level, check_rate, check_tra
 from ..transition._estimation import jeffreys_interval
 from ..transition._noise import RandomState
 from ..transition._posterior import denoise_proba
-from ._samples import LabelledSamples, data_frame
+from ._samples import LabelledSamples
 from ._shares import Estimate, Population
 from ._suggest import Plan, plan_rates, plan_shares, reasons_to_verify, samples_of_fit, suggest_samples
 
@@ -372,7 +373,7 @@ class LabelNoiseModel:
         DataFrame of shape (c, d)
             A row for each true class, a column for each noisy label.
         """
-        return data_frame(self.transition_matrix_, self.classes_).set_axis(self.labels_, axis=1)
+        return DataFrame(self.transition_matrix_, index=self.classes_, columns=self.labels_)
 
     def source_summary(self, level: float = 0.9) -> Any:
         """Summarise the sources of labels: number of labels, share of correct labels, most probable flip.
@@ -409,7 +410,7 @@ class LabelNoiseModel:
             "weight": sources.weights,
             "log_evidence": sources.log_evidence,
         }
-        return data_frame(columns, sources.names)
+        return DataFrame(columns, index=sources.names)
 
     def _error_bars(self, error: type[Exception] = ValueError) -> TransitionUncertainty:
         if self.uncertainty_ is None:
@@ -453,15 +454,13 @@ class LabelNoiseModel:
             lower, upper = estimate.interval(level)
             share = np.clip(estimate.share / estimate.share.sum(), lower, upper)
             columns = {"share": share, "lower": lower, "upper": upper, "n_verified": part.n_of_class}
-            return data_frame(columns, self.classes_)
+            return DataFrame(columns, index=self.classes_)
 
         population = Population(self)
         if proba is not None:
             return frame(population.shares_of_batch(proba, y_noisy), population)
         if by is None:
             return frame(population.class_shares(), population)
-        from pandas import concat  # slow to import
-
         return concat({name: frame(part.class_shares(), part) for name, part in population.subgroups(by)})
 
     def accuracy_interval(self, level: float = 0.9, *, of: str = "classifier", by: ArrayLike | None = None) -> Any:
@@ -491,7 +490,7 @@ class LabelNoiseModel:
             return population.accuracy(of == "labels").one_interval(level)
         parts = dict(population.subgroups(by))
         rows = [part.accuracy(of == "labels").one_interval(level) for part in parts.values()]
-        return data_frame(rows, list(parts)).assign(n_verified=[part.n_of_class.sum() for part in parts.values()])
+        return DataFrame(rows, index=list(parts)).assign(n_verified=[part.n_of_class.sum() for part in parts.values()])
 
     # ---- samples to verify
     def suggest_samples(
@@ -691,7 +690,7 @@ class LabelNoiseModel:
             "suggested_label": self.classes_[judged.suggested[issues]],
             "label_quality": judged.quality[issues],
         }
-        return data_frame(columns, names_of_rows(issues, y, proba))
+        return DataFrame(columns, index=names_of_rows(issues, y, proba))
 
     def relabel(
         self,

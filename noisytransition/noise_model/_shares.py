@@ -95,7 +95,7 @@ def prediction_powered(
     Zrnic, "PPI++", 2023 (lambda); Zrnic, Candès, "Active Statistical Inference", 2024 (weights).
     """
     parts = _stratified(predicted, of_verified, true, strata, weights, groups, design)
-    m = sum(part.n_drawn for part in parts)
+    m = sum(len(sums_by_group(part.true, part.groups)) for part in parts)  # draws
     mean = _powered_mean(parts)
     unseen = _UNSEEN * max(part.share * part.weight_of_one for part in parts) ** 2
     alone = mean.alone + unseen
@@ -120,11 +120,6 @@ class _Stratum(NamedTuple):
     groups: NDArray | None  # of dependent verified samples
     verified: float  # share of its samples, or groups, that are verified
     weights_of_all: NDArray | None
-
-    @property
-    def n_drawn(self) -> int:
-        """Number of groups of verified samples, or of verified samples."""
-        return len(sums_by_group(self.true, self.groups))
 
     def variance(self, power: NDArray | float) -> NDArray[np.float64]:
         """Variance of the prediction-powered mean of the stratum, with ``lambda = power``.

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from pandas import DataFrame
 from scipy import special
 
 from ..labels._encode import encode, shortened
@@ -11,7 +12,7 @@ from ..labels._groups import read_groups
 from ..likelihood._difference import relevant_difference
 from ..transition._checks import check_count
 from ..transition._noise import RandomState, as_generator
-from ._samples import LabelledSamples, data_frame
+from ._samples import LabelledSamples
 
 #: estimates that verified samples can improve
 TARGETS = ("transition", "shares", "accuracy")
@@ -55,7 +56,7 @@ def suggest_samples(model: Any, n: int, target: str, of: Any, random_state: Rand
     probability = inclusion_probabilities(draw_sizes(model, target, of), n)
     chosen = draw_systematically(probability, as_generator(random_state))
     relative = probability[chosen] * (most / n)
-    return data_frame({"position": samples.rows[chosen], "probability": relative})
+    return DataFrame({"position": samples.rows[chosen], "probability": relative})
 
 
 def draw_sizes(model: Any, target: str, of: Any = None) -> NDArray[np.float64]:
@@ -152,7 +153,7 @@ def plan_rates(model: Any, width: float, level: float) -> Plan:
         words = f"To know the noise rate of every class within ± {width:g}, verify {n} more samples: {listed}."
         if len(short := model.classes_[m > model.noisy_class_counts_]):
             words += f" Fewer samples exist of class {shortened(short)}."
-    return Plan(data_frame(columns, model.classes_), n, words)
+    return Plan(DataFrame(columns, index=model.classes_), n, words)
 
 
 def _z(level: float) -> float:
@@ -177,7 +178,7 @@ def plan_shares(model: Any, target: str, width: float, level: float) -> Plan:
         table = model.class_shares(level)
     else:
         what = "the classifier's accuracy"
-        table = data_frame([model.accuracy_interval(level)], ["classifier"])
+        table = DataFrame([model.accuracy_interval(level)], index=["classifier"])
     z = _z(level)
     m = len(samples.clean)
     left = len(samples.noisy)
@@ -201,7 +202,7 @@ def plan_shares(model: Any, target: str, width: float, level: float) -> Plan:
             f"To know {what} within ± {width:g}, verify about {n} more samples of suggest_samples(target={target!r})."
         )
     columns = {"estimate": p, "half_width": half_width, "n_verified": m, "n_to_verify": more}
-    return Plan(data_frame(columns, table.index), n, words)
+    return Plan(DataFrame(columns, index=table.index), n, words)
 
 
 def _factor_of_draw(model: Any, target: str) -> NDArray[np.float64]:
