@@ -261,13 +261,12 @@ class PosteriorLoss(nn.Module):
     """
 
     columns: ClassVar[tuple[str, ...]] = ("is_clean", "row")
-    _posterior: Tensor
 
     def __init__(self, posterior: NDArray[np.float64], clean_weight: float = 1.0) -> None:
         super().__init__()
         self.clean_weight = clean_weight
         q = torch.as_tensor(posterior, dtype=torch.get_default_dtype())
-        self.register_buffer("_posterior", q, persistent=False)
+        self._posterior: Tensor = nn.Buffer(q, persistent=False)
 
     def forward(self, logits: Tensor, y: Tensor, is_clean: Tensor, row: Tensor) -> Tensor:
         """Weighted sum of the losses, divided by n_samples; `y` has the labels of clean samples."""

@@ -67,11 +67,9 @@ class ImportanceReweightedLoss(nn.Module):
     Xia et al., "Are Anchor Points Really Indispensable in Label-Noise Learning?", NeurIPS 2019, equations (4), (6).
     """
 
-    base: Tensor
-
     def __init__(self, transition_matrix: ArrayLike) -> None:
         super().__init__()
-        self.register_buffer("base", torch.as_tensor(np.asarray(transition_matrix), dtype=torch.get_default_dtype()))
+        self.base = nn.Buffer(torch.as_tensor(np.asarray(transition_matrix), dtype=torch.get_default_dtype()))
         self.revision = nn.Parameter(torch.zeros_like(self.base), requires_grad=False)
 
     def forward(self, logits: Tensor, y: Tensor) -> Tensor:

@@ -37,10 +37,8 @@ class Standardise(nn.Flatten):
 
     def __init__(self, mean: ArrayLike, scale: ArrayLike) -> None:
         super().__init__()
-        self.mean: Tensor
-        self.scale: Tensor
-        self.register_buffer("mean", torch.tensor(np.asarray(mean, dtype=np.float32)))
-        self.register_buffer("scale", torch.tensor(np.asarray(scale, dtype=np.float32)))
+        self.mean = nn.Buffer(torch.tensor(np.asarray(mean, dtype=np.float32)))
+        self.scale = nn.Buffer(torch.tensor(np.asarray(scale, dtype=np.float32)))
 
     def forward(self, x: Tensor) -> Tensor:
         """Standardised samples."""
