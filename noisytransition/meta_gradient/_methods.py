@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.autograd import forward_ad
 from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.utils import get_total_norm
 
 from ._forward_pass import PRECISIONS, called_with, first_part, has_parts, logits_of, places_of
 
@@ -52,11 +53,7 @@ class Point:
         tensors |= dict(zip(self.names, weights, strict=True))
         return logits_of(partial(called_with, self.module, self._places, tensors), x, self.precision)
 
-    def gradient(self, cotangent: Tensor, **options: bool) -> tuple[Tensor, ...]:
-        """Compute the gradient of <cotangent, logits> for each weight and keep the graph of the logits."""
-        return self.scaled_grad(self.logits, self.weights, cotangent, retain_graph=True, **options)
-
-    def scaled_grad(
+    def gradient(
         self, output: Tensor, weights: Sequence[Tensor], cotangent: Tensor, **options: bool
     ) -> tuple[Tensor, ...]:
         """Compute the gradient of <cotangent, output> for each weight."""
@@ -70,7 +67,7 @@ class Point:
         moves = self.scaled(gradient)
         if self.precision != "fp16":
             return moves, 1.0
-        length = length_of(moves).clamp_min(1e-30) / _LENGTH_IN_FP16
+        length = get_total_norm(moves).clamp_min(1e-30) / _LENGTH_IN_FP16
         return torch._foreach_div(moves, length), length
 
     def stepped(self, gradient: Sequence[Tensor]) -> list[Tensor]:
@@ -99,11 +96,6 @@ class Point:
             torch.cuda.set_rng_state(state, device)
 
 
-def length_of(direction: Sequence[Tensor]) -> Tensor:
-    """Compute the Euclidean norm over all weights, a scalar on their device."""
-    return torch.stack(torch._foreach_norm(list(direction))).norm()
-
-
 # ---------------------------------------------------------------------------- tangents
 @cache
 def _load_forward_rules() -> None:
@@ -127,7 +119,7 @@ def dual_tangent(point: Point, direction: Sequence[Tensor]) -> Tensor:
 
 def difference_tangent(point: Point, direction: Sequence[Tensor]) -> Tensor:
     """Approximate the tangent by a forward difference, for modules without second derivatives in autograd."""
-    length = length_of(direction)
+    length = get_total_norm(direction)
     eps = torch.finfo(PRECISIONS[point.precision] or point.logits.dtype).eps
     step = eps**0.5 / length.clamp_min(torch.finfo(length.dtype).tiny)  # no division by zero
     with point.replayed(), torch.no_grad():
@@ -152,10 +144,10 @@ def _by_autograd(
     """Compute the tangent of the noisy logits and the clean loss at W_hat."""
     is_reverse = method == "double-vjp"
     of_logits = cotangent(point.logits.detach()).detach().requires_grad_(is_reverse)
-    gradient = point.gradient(of_logits, create_graph=is_reverse)
+    gradient = point.gradient(point.logits, point.weights, of_logits, retain_graph=True, create_graph=is_reverse)
     weights = point.stepped(gradient)
     loss = F.cross_entropy(point(weights, meta[0]), meta[1])
-    direction, length = point.direction(point.scaled_grad(loss, weights, torch.ones_like(loss)))
+    direction, length = point.direction(point.gradient(loss, weights, torch.ones_like(loss)))
     if is_reverse:
         tangent = reverse_tangent(gradient, of_logits, direction)
     else:
