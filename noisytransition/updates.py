@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,7 @@ class ByGradient(Update):
             self.optimizer_.zero_grad()
 
 
+@dataclass(eq=False, repr=False)
 class MetaGradient(Update):
     """Before each step of the network, take one step of the loss's parameters along the meta-gradient.
 
@@ -79,22 +81,13 @@ class MetaGradient(Update):
         Method of differentiation, as in `look_ahead`. "auto": the cheapest that supports the module.
     """
 
-    def __init__(
-        self,
-        clean: CleanBatches,
-        lr: float,
-        *,
-        optimizer: Callable[..., torch.optim.Optimizer] = torch.optim.SGD,
-        inner_lr: float | None = None,
-        normalize: bool = False,
-        method: str = "auto",
-    ) -> None:
-        self.clean = clean
-        self.lr = lr
-        self.optimizer = optimizer
-        self.inner_lr = inner_lr
-        self.normalize = normalize
-        self.method = method
+    clean: CleanBatches
+    lr: float
+    _: KW_ONLY
+    optimizer: Callable[..., torch.optim.Optimizer] = torch.optim.SGD
+    inner_lr: float | None = None
+    normalize: bool = False
+    method: str = "auto"
 
     def on_train_begin(self, net: NoisyLabelNet, **kwargs: Any) -> None:
         """Create the optimiser of the loss's parameters, now that the loss is on the device."""
@@ -162,6 +155,7 @@ _PSEUDO_COUNT = 1e-12
 _LEAST_SHARE = 1e-3
 
 
+@dataclass(eq=False, repr=False)
 class PosteriorCounts(Update):
     """Estimate T by a moving average of posterior counts over the training batches (online EM).
 
@@ -183,9 +177,8 @@ class PosteriorCounts(Update):
     other Variants", 1998 (the running counts).
     """
 
-    def __init__(self, rate: float, burn_in: int = 0) -> None:
-        self.rate = rate
-        self.burn_in = burn_in
+    rate: float
+    burn_in: int = 0
 
     def on_train_begin(self, net: NoisyLabelNet, **kwargs: Any) -> None:
         """Initialise the counts by the initial T and equal class priors."""
@@ -234,6 +227,7 @@ class PosteriorCounts(Update):
 _EVERY = 10
 
 
+@dataclass(eq=False, repr=False)
 class Truncation(Update):
     """Set the ``weight`` of samples (by ``index``) to 0 if the net gives their noisy label a low probability, else 1.
 
@@ -245,9 +239,8 @@ class Truncation(Update):
         Number of epochs before the first evaluation; evaluations follow every ten epochs.
     """
 
-    def __init__(self, threshold: float, start: int) -> None:
-        self.threshold = threshold
-        self.start = start
+    threshold: float
+    start: int
 
     def on_train_begin(self, net: NoisyLabelNet, **kwargs: Any) -> None:
         """Keep all samples."""

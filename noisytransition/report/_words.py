@@ -45,7 +45,7 @@ def _noise(facts: Facts) -> list[str]:
         verdict = "The estimates disagree: verified samples are not a random sample, or one T is not enough."
     return [
         share,
-        f"Wrong labels of {of(counted['n_rows'], 'verified sample')}: {counted['n_wrong']:,}, or "
+        f"Wrong labels of {count(counted['n_rows'], 'verified sample')}: {counted['n_wrong']:,}, or "
         f"{estimate(counted['rate'], counted['low'], counted['high'])}. {verdict}",
     ]
 
@@ -60,7 +60,7 @@ def _transition(facts: Facts) -> list[str]:
     if facts["data"]["error_bars"]:
         intervals = "The intervals assume one T for all samples and verified samples drawn at random."
     left_out = facts["transition"]["n_left_out"]
-    return [most, intervals] + [f'{of(left_out, "class")} with less noise are summed as "others".'] * bool(left_out)
+    return [most, intervals] + [f'{count(left_out, "class")} with less noise are summed as "others".'] * bool(left_out)
 
 
 def _classes(facts: Facts) -> list[str]:
@@ -74,7 +74,7 @@ def _classes(facts: Facts) -> list[str]:
         sentences = ["No class is at risk: none has a high noise rate, few samples, or a label that could swap."]
     if n_rows := classes["n_to_verify"]:
         sentences.append(
-            f"To know the noise rate of every class within ± 0.05, verify {of(n_rows, 'more sample')} with a noisy "
+            f"To know the noise rate of every class within ± 0.05, verify {count(n_rows, 'more sample')} with a noisy "
             'label (column "to verify").'
         )
     return sentences
@@ -103,7 +103,7 @@ def _calibration(facts: Facts) -> list[str]:
         ]
     accuracy = estimate(calibration["accuracy"], calibration["low"], calibration["high"])
     return [
-        f"The accuracy on {of(calibration['n_rows'], 'clean sample')} is {accuracy} and the mean confidence "
+        f"The accuracy on {count(calibration['n_rows'], 'clean sample')} is {accuracy} and the mean confidence "
         f"{percent(calibration['confidence'])}.",
         f"Expected calibration error: {calibration['expected_calibration_error']:.3f}, over bins of the probability of "
         "the predicted class. If the classifier was trained on these samples, it is too low and the accuracy too high.",
@@ -113,7 +113,7 @@ def _calibration(facts: Facts) -> list[str]:
 
 def _label_issues(facts: Facts) -> list[str]:
     issues = facts["label_issues"]
-    rows = of(issues["n_rows"], "sample" if issues["n_rows"] == facts["data"]["n_rows"] else "unverified sample")
+    rows = count(issues["n_rows"], "sample" if issues["n_rows"] == facts["data"]["n_rows"] else "unverified sample")
     sentences = [
         f"Labels that are more probably wrong than correct: {issues['n_issues']:,} of {rows}; "
         f"{issues['n_expected']:,.0f} wrong labels are expected."
@@ -136,7 +136,7 @@ def _one_transition_matrix(facts: Facts) -> list[str]:
         return ["Not tested: the test requires clean samples with noisy labels that the classifier has not seen."]
     verdict = "No evidence against one T" if test["pvalue"] > _LEVEL else "One T is not enough"
     return [
-        f"{verdict} for all samples (p = {test['pvalue']:.3g}, {of(test['n_rows'], 'sample')} with both labels).",
+        f"{verdict} for all samples (p = {test['pvalue']:.3g}, {count(test['n_rows'], 'sample')} with both labels).",
         "Few samples detect only large effects. If one T is not enough, T is a mean over samples, and label "
         "probabilities are suited to rank samples for review.",
     ]
@@ -152,7 +152,7 @@ def _sources(facts: Facts) -> list[str]:
         for source in (sources["listed"][0], sources["listed"][-1])
     )
     reasons = [facts["diagnostics"][name] for name in _OF_SOURCES if name in facts["diagnostics"]]
-    return [f"{of(n, 'source')} of labels: {worst}; {best}.", *(f"{text[0].upper()}{text[1:]}." for text in reasons)]
+    return [f"{count(n, 'source')} of labels: {worst}; {best}.", *(f"{text[0].upper()}{text[1:]}." for text in reasons)]
 
 
 # ---------------------------------------------------------------------------- numbers as text
@@ -172,7 +172,7 @@ def estimate(share: float, low: float | None, high: float | None) -> str:
     return percent(share) if low is None else f"{percent(share)} ({percents(low, high)})"
 
 
-def of(n: int, noun: str) -> str:
+def count(n: int, noun: str) -> str:
     """Format a count with its noun, such as "1 sample", "2 samples" or "2 classes"."""
     plural = noun + ("es" if noun.endswith("s") else "s")
     return f"{n:,} {noun if n == 1 else plural}"
