@@ -11,6 +11,7 @@ from ..labels._encode import encode, shortened
 from ..labels._groups import read_groups
 from ..likelihood._difference import relevant_difference
 from ..transition._checks import check_count
+from ..transition._estimation import normalise_rows
 from ..transition._noise import RandomState, as_generator
 from ._samples import LabelledSamples
 
@@ -84,8 +85,7 @@ def draw_sizes(model: Any, target: str, of: Any = None) -> NDArray[np.float64]:
 
 def _half_at_random(size: NDArray) -> NDArray[np.float64]:
     """Mix probabilities in proportion to a size with equal ones."""
-    total = float(size.sum())
-    share = size / total if total else np.full(len(size), 1 / len(size))
+    share = normalise_rows(size[None], 1 / len(size))[0]
     return _AT_RANDOM / len(size) + (1 - _AT_RANDOM) * share
 
 
