@@ -117,14 +117,14 @@ def run(problem, seed):
         found["class_shares"] = judged(OTHERS, shares.lower, shares.upper)
         return {"problem": problem, "seed": seed, **found}
     population = Population(model)  # `class_shares` and `accuracy_interval` would fit again
-    found["class_shares"] = judged(SHARES, *population.class_shares().interval(LEVEL))
+    found["class_shares"] = judged(SHARES, *population.class_shares(population.everywhere).interval(LEVEL))
     found["verified alone"] = judged(SHARES, *alone(y[verified], given[verified], given, draw))
     if draw is at_random:
         one_hot, rest = np.eye(3), np.setdiff1d(np.arange(N), verified)
         powered = prediction_powered(one_hot[given[rest]], one_hot[given[verified]], one_hot[y[verified]])
         found["noisy label"] = judged(SHARES, *powered.interval(LEVEL))
         found["T inverted"] = judged(SHARES, *inverted(given, y[verified], given[verified], rng))
-    of_labels, of_classifier = (population.accuracy(of).interval(LEVEL) for of in (True, False))
+    of_labels, of_classifier = (population.accuracy(of, population.everywhere).interval(LEVEL) for of in (True, False))
     right = (model.calibrate(proba).argmax(axis=1) == y).mean()
     found["accuracy of the labels"] = judged((given == y).mean(), *of_labels)
     found["accuracy of the classifier"] = judged(right, *of_classifier)

@@ -224,14 +224,13 @@ class Batch(tuple):
     x: Any  # a Tensor, or a mapping or tuple of them
     label: Tensor  # class indices
     columns: dict[str, Tensor]  # all columns, including the label
-    logits: Tensor | None  # at the present weights, with their graph, once computed
+    logits: Tensor | None = None  # at the present weights, with their graph, once computed
 
     def __new__(cls, x: Any, columns: dict[str, Tensor]) -> "Batch":
         batch = super().__new__(cls, (x, columns["label"]))
         batch.x = x
         batch.label = columns["label"]
         batch.columns = columns
-        batch.logits = None
         return batch
 
     @classmethod

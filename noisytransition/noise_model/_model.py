@@ -6,7 +6,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from pandas import DataFrame, concat
 
 from ..labels._arrays import as_floats, is_number
 from ..labels._columns import SourceLabels, split_columns
@@ -25,7 +24,7 @@ from ..transition._checks import check_count, check_level, check_rate, check_tra
 from ..transition._estimation import jeffreys_interval
 from ..transition._noise import RandomState
 from ..transition._posterior import denoise_proba
-from ._samples import LabelledSamples
+from ._samples import LabelledSamples, data_frame
 from ._shares import Estimate, Population
 from ._suggest import Plan, plan_rates, plan_shares, reasons_to_verify, samples_of_fit, suggest_samples
 
@@ -225,7 +224,7 @@ class LabelNoiseModel:
         self.noisy_class_counts_ = unverified * (out_of_fold.n_noisy / len(out_of_fold.noisy))
         without_label = fit.all_samples.candidates[0].proba[fit.all_samples.noisy < 0]
         self.noisy_class_counts_ += fit.calibrated(without_label)[:, :c].sum(axis=0)
-        self._channel: Channel = fit.channel if c == len(labels) else fit.channel.of_classes(c)
+        self._channel: Channel = fit.channel.of_classes(c)
         self.calibration_ = None if fit.calibration is None else fit.calibration.of_classes(c)
         self.uncertainty_ = None if bars is None else bars.of_classes(c)
         self.prior_strength_, self.log_prior_ratio_ = fit.one_T.strength, fit.log_prior_ratio[:c]
@@ -373,7 +372,7 @@ class LabelNoiseModel:
         DataFrame of shape (c, d)
             A row for each true class, a column for each noisy label.
         """
-        return DataFrame(self.transition_matrix_, index=self.classes_, columns=self.labels_)
+        return data_frame(self.transition_matrix_, self.classes_).set_axis(self.labels_, axis=1)
 
     def source_summary(self, level: float = 0.9) -> Any:
         """Summarise the sources of labels: number of labels, share of correct labels, most probable flip.
@@ -410,7 +409,7 @@ class LabelNoiseModel:
             "weight": sources.weights,
             "log_evidence": sources.log_evidence,
         }
-        return DataFrame(columns, index=sources.names)
+        return data_frame(columns, sources.names)
 
     def _error_bars(self, error: type[Exception] = ValueError) -> TransitionUncertainty:
         if self.uncertainty_ is None:
@@ -450,18 +449,21 @@ class LabelNoiseModel:
         if proba is not None and by is not None:
             raise ValueError("by has the subgroups of the samples of fit. Omit proba, or pass it for each subgroup.")
 
-        def frame(estimate: Estimate, part: Population) -> Any:
+        population = Population(self)
+
+        def frame(estimate: Estimate, used: Any = population.everywhere) -> Any:
             lower, upper = estimate.interval(level)
             share = np.clip(estimate.share / estimate.share.sum(), lower, upper)
-            columns = {"share": share, "lower": lower, "upper": upper, "n_verified": part.n_of_class}
-            return DataFrame(columns, index=self.classes_)
+            columns = {"share": share, "lower": lower, "upper": upper, "n_verified": population.n_of_class(used)}
+            return data_frame(columns, self.classes_)
 
-        population = Population(self)
         if proba is not None:
-            return frame(population.shares_of_batch(proba, y_noisy), population)
+            return frame(population.shares_of_batch(proba, y_noisy))
         if by is None:
-            return frame(population.class_shares(), population)
-        return concat({name: frame(part.class_shares(), part) for name, part in population.subgroups(by)})
+            return frame(population.class_shares(population.everywhere))
+        from pandas import concat  # slow to import
+
+        return concat({name: frame(population.class_shares(used), used) for name, used in population.subgroups(by)})
 
     def accuracy_interval(self, level: float = 0.9, *, of: str = "classifier", by: ArrayLike | None = None) -> Any:
         """Estimate the accuracy of the classifier or of the noisy labels with an interval, as in `class_shares`.
@@ -487,10 +489,10 @@ class LabelNoiseModel:
             raise ValueError(f"of={of!r}; pass 'classifier' or 'labels'.")
         population = Population(self)
         if by is None:
-            return population.accuracy(of == "labels").one_interval(level)
+            return population.accuracy(of == "labels", population.everywhere).one_interval(level)
         parts = dict(population.subgroups(by))
-        rows = [part.accuracy(of == "labels").one_interval(level) for part in parts.values()]
-        return DataFrame(rows, index=list(parts)).assign(n_verified=[part.n_of_class.sum() for part in parts.values()])
+        rows = [population.accuracy(of == "labels", used).one_interval(level) for used in parts.values()]
+        return data_frame(rows, list(parts)).assign(n_verified=[used[1].sum() for used in parts.values()])
 
     # ---- samples to verify
     def suggest_samples(
@@ -690,7 +692,7 @@ class LabelNoiseModel:
             "suggested_label": self.classes_[judged.suggested[issues]],
             "label_quality": judged.quality[issues],
         }
-        return DataFrame(columns, index=names_of_rows(issues, y, proba))
+        return data_frame(columns, names_of_rows(issues, y, proba))
 
     def relabel(
         self,

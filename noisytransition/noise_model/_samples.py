@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,13 @@ from numpy.typing import NDArray
 from ..likelihood._channels import Channel
 from ..transition._checks import blocks_of_rows
 from ..transition._estimation import normalise_rows
+
+
+def data_frame(columns: Any, index: Any = None) -> Any:
+    """Create a data frame."""
+    from pandas import DataFrame  # slow to import
+
+    return DataFrame(columns, index=index)
 
 
 class LabelledSamples(NamedTuple):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
-from copy import copy
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -246,7 +245,7 @@ class Population:
         if model.verified_sampling == "stratified":
             raise ValueError("verified samples are stratified by class, which biases shares. Draw them at random.")
         self.truth = np.eye(self.c)[self.of.clean]
-        self.inside = np.ones(len(self.of.noisy), dtype=bool), np.ones(len(self.truth), dtype=bool)
+        self.everywhere: _Masks = np.ones(len(self.of.noisy), dtype=bool), np.ones(len(self.truth), dtype=bool)
         # not the calibrated probabilities: their calibration has learned that these classes do not occur
         expected = self.of.candidates[0].proba[:, : self.c].mean(axis=0) * len(self.truth)
         if len(missing := model.classes_[(self.truth.sum(axis=0) == 0) & (expected > _MOST_EXPECTED)]):
@@ -256,34 +255,29 @@ class Population:
                 stacklevel=3,
             )
 
-    def subgroups(self, by: Any) -> Iterator[tuple[Any, Population]]:
-        """Yield each subgroup of the samples of X by name, and its population; its predictions are those of all."""
+    def subgroups(self, by: Any) -> Iterator[tuple[Any, _Masks]]:
+        """Yield the name of each subgroup of the samples of X, and its samples."""
         rows, of_clean = self.of.rows, self.of.rows_of_clean
         n = len(as_array(by, "by"))
         if n <= (last := max(rows.max(), of_clean.max())):
             raise ValueError(f"by has {n} values, but the fit has samples at positions up to {last}. Pass one each.")
         names, codes = read_names(by, n, "by")
-        self._cross_fitted  # noqa: B018  (computed once)
         for k, name in enumerate(names.tolist()):
             is_inside = codes == k
-            part = copy(self)
-            part.inside = is_inside[rows], is_inside[of_clean] & (of_clean >= 0)
-            yield name, part
+            yield name, (is_inside[rows], is_inside[of_clean] & (of_clean >= 0))
 
-    @property
-    def n_of_class(self) -> NDArray[np.intp]:
-        """Number of verified samples of each class inside."""
-        return self.truth[self.inside[1]].sum(axis=0).astype(np.intp)
+    def n_of_class(self, used: _Masks) -> NDArray[np.intp]:
+        """Number of verified samples of each class among these samples."""
+        return self.truth[used[1]].sum(axis=0).astype(np.intp)
 
-    def class_shares(self) -> Estimate:
-        """Estimate the shares of the true classes."""
+    def class_shares(self, used: _Masks) -> Estimate:
+        """Estimate the shares of the true classes among these samples, from predictions by fits to all."""
         (predicted, verified), _ = self._cross_fitted
-        return self._powered(predicted, verified, self.truth, self.inside)
+        return self._powered(predicted, verified, self.truth, used)
 
-    def accuracy(self, of_labels: bool) -> Estimate:
-        """Estimate the share of samples whose noisy label, or else most probable class, is the true class."""
+    def accuracy(self, of_labels: bool, used: _Masks) -> Estimate:
+        """Estimate the share of these samples whose noisy label, or else most probable class, is the true class."""
         posteriors, (_, proba_verified) = self._cross_fitted
-        used = self.inside
         if of_labels:
             labels = self.of.noisy, self.of.noisy_of_clean
             used = used[0] & (self.of.noisy >= 0), used[1] & self._has_label()
@@ -310,8 +304,8 @@ class Population:
         Label Shift with Black Box Predictors", 2018). Class means are prediction-powered; variances use the delta
         method.
         """
-        used = self.inside if y_noisy is None else (self.inside[0], self._has_label())
-        if len(missing := self.model.classes_[self.truth[used[1]].sum(axis=0) == 0]):
+        used = self.everywhere if y_noisy is None else (self.everywhere[0], self._has_label())
+        if len(missing := self.model.classes_[self.n_of_class(used) == 0]):
             raise ValueError(f"no sample of {missing.tolist()} is verified. A batch requires some of each class.")
         posteriors, probas = self._predictions(self.model._batch(proba, y_noisy))
         share, scores = _at_shares_of_batch(probas if y_noisy is None else posteriors)

@@ -4,7 +4,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from pandas import DataFrame
 from scipy import special
 
 from ..labels._encode import encode, shortened
@@ -13,7 +12,7 @@ from ..likelihood._difference import relevant_difference
 from ..transition._checks import check_count
 from ..transition._estimation import normalise_rows
 from ..transition._noise import RandomState, as_generator
-from ._samples import LabelledSamples
+from ._samples import LabelledSamples, data_frame
 
 #: estimates that verified samples can improve
 TARGETS = ("transition", "shares", "accuracy")
@@ -57,7 +56,7 @@ def suggest_samples(model: Any, n: int, target: str, of: Any, random_state: Rand
     probability = inclusion_probabilities(draw_sizes(model, target, of), n)
     chosen = draw_systematically(probability, as_generator(random_state))
     relative = probability[chosen] * (most / n)
-    return DataFrame({"position": samples.rows[chosen], "probability": relative})
+    return data_frame({"position": samples.rows[chosen], "probability": relative})
 
 
 def draw_sizes(model: Any, target: str, of: Any = None) -> NDArray[np.float64]:
@@ -153,7 +152,7 @@ def plan_rates(model: Any, width: float, level: float) -> Plan:
         words = f"To know the noise rate of every class within ± {width:g}, verify {n} more samples: {listed}."
         if len(short := model.classes_[m > model.noisy_class_counts_]):
             words += f" Fewer samples exist of class {shortened(short)}."
-    return Plan(DataFrame(columns, index=model.classes_), n, words)
+    return Plan(data_frame(columns, model.classes_), n, words)
 
 
 def _z(level: float) -> float:
@@ -178,7 +177,7 @@ def plan_shares(model: Any, target: str, width: float, level: float) -> Plan:
         table = model.class_shares(level)
     else:
         what = "the classifier's accuracy"
-        table = DataFrame([model.accuracy_interval(level)], index=["classifier"])
+        table = data_frame([model.accuracy_interval(level)], ["classifier"])
     z = _z(level)
     m = len(samples.clean)
     left = len(samples.noisy)
@@ -202,7 +201,7 @@ def plan_shares(model: Any, target: str, width: float, level: float) -> Plan:
             f"To know {what} within ± {width:g}, verify about {n} more samples of suggest_samples(target={target!r})."
         )
     columns = {"estimate": p, "half_width": half_width, "n_verified": m, "n_to_verify": more}
-    return Plan(DataFrame(columns, index=table.index), n, words)
+    return Plan(data_frame(columns, table.index), n, words)
 
 
 def _factor_of_draw(model: Any, target: str) -> NDArray[np.float64]:
