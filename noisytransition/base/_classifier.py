@@ -281,15 +281,12 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             )
             self._check_labels(data)
             # before random_state changes
-            fingerprint = {} if state is None else describe_fit(self, data.noisy, data.clean, data.sources)
+            fingerprint = {} if state is None else describe_fit(self, data.noisy, data.clean, data.labels)
             run = FIT_CONTEXT.get()(
-                self._shared_params(data.classes) | {"callbacks": named_callbacks(self.callbacks, self._net_params)},
-                data.noisy,
-                data.clean,
-                data.unlabelled,
-                data.classes,
+                self._shared_params(data.labels.classes)
+                | {"callbacks": named_callbacks(self.callbacks, self._net_params)},
+                *data,
                 seed=self._seed(),
-                sources=data.sources,
                 watch=not self._needs_clean_data,
                 bar=type(self).__name__ if self.verbose == 1 else None,
             )
@@ -311,15 +308,16 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def _check_labels(self, data: FitData) -> None:
         """Raise without clean data, if the method needs it, and for several sources; warn of stratified samples."""
-        if data.sources is not None and not self._takes_sources:
+        sources = data.labels.by_source
+        if sources is not None and not self._takes_sources:
             raise ValueError(
-                f"{type(self).__name__} accepts labels of one source, but got {data.sources.names.tolist()[:3]}. "
+                f"{type(self).__name__} accepts labels of one source, but got {sources.names.tolist()[:3]}. "
                 "Pass one column of labels and a column 'verified', or use EMTransitionClassifier."
             )
         if self._needs_clean_data and not (len(data.clean) or self._does_without):
             raise ValueError(f"{type(self).__name__} needs clean data, got none. {HOW_TO_PASS}")
         if self._needs_clean_data and not self._corrects_class_prior:
-            warn_of_equal_shares(data.noisy.label, data.clean.label, data.classes)
+            warn_of_equal_shares(data.noisy.label, data.clean.label, data.labels.classes)
 
     def _check_data(self, run: FitContext) -> None:
         """Raise for data that do not match the parameters."""

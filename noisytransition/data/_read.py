@@ -1,7 +1,6 @@
 """Convert the data of `fit` to noisy and clean rows with class indices as labels."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -15,7 +14,7 @@ from torch import Tensor
 from torch.utils.data import Dataset, Subset, TensorDataset
 
 from ..labels._arrays import as_array, refuse_masked
-from ..labels._columns import SourceLabels, has_minus_one, split_columns
+from ..labels._columns import has_minus_one, split_columns
 from ..labels._draw import weights_by_given_label
 from ..labels._encode import of_one_type
 from ..labels._pandas import warn_of_order
@@ -39,19 +38,16 @@ HOW_TO_PASS = (
 
 
 class FitData(NamedTuple):
-    """Classes, noisy and clean samples with class indices as labels, and labels by source if there are several.
+    """Noisy and clean samples with class indices as labels, samples without any label, and the labels of all.
 
-    `unlabelled` are the samples without any label. Noisy samples have a weight above 0. With groups or weights, all
-    have the columns ``group`` and ``design_weight``.
-    Clean samples have ``noisy_label`` (-1 if unknown), ``drawn`` (probabilities of their draw) and ``sample_weight`` by
+    Noisy samples have a weight above 0. Clean samples have ``noisy_label`` (-1 if unknown) and ``sample_weight`` by
     their draw (with `by_label`), if these are known.
     """
 
-    classes: NDArray
     noisy: Rows
     clean: Rows
     unlabelled: Rows
-    sources: SourceLabels | None
+    labels: Labels
 
 
 def read_rows(
@@ -99,25 +95,18 @@ def _separate_rows(estimator: BaseEstimator, X_clean: Any, rows: Rows) -> Rows:
 
 def _with_labels(rows: Rows, beside: Rows | None, labels: Labels, *, by_label: bool) -> FitData:
     """Select noisy and clean samples, from `rows` or `beside`, and add their labels and weights."""
-    is_without = np.zeros(len(labels.given), dtype=bool) if labels.unlabelled is None else labels.unlabelled
-    labels = replace(labels, unlabelled=None)
     in_X, of_clean = labels.positions
-    noisy = rows if len(in_X) == len(rows) else rows.take(in_X)
-    groups = labels.of_both(labels.groups) or (None, None)
-    weights = labels.of_both(labels.weights) or (None, None)
-    noisy = noisy.with_columns(label=labels.noisy, sample_weight=weights[0], group=groups[0], design_weight=weights[0])
+    has_label = labels.noisy >= 0
+    noisy = rows if has_label.sum() == len(rows) else rows.take(in_X[has_label])
+    weights = None if labels.weights is None else labels.weights[labels.is_noisy][has_label]
+    noisy = noisy.with_columns(label=labels.noisy[has_label], sample_weight=weights)
     clean = rows.take(of_clean) if beside is None else beside
     weight: Any = None if labels.weights is None else 1.0  # the mean weight of the noisy samples
     if by_label and len(clean) and np.ptp(of_draw := labels.weights_of_draw()):
         weight = of_draw
     pairs = labels.noisy_of_clean if (labels.noisy_of_clean >= 0).any() else None
-    clean = clean.with_columns(label=labels.clean, noisy_label=pairs, drawn=labels.drawn, sample_weight=weight)
-    clean = clean.with_columns(group=groups[1], design_weight=weights[1])
-    unlabelled = rows.take(np.flatnonzero(is_without)).with_columns(
-        group=None if labels.groups is None else labels.groups[is_without],
-        design_weight=None if labels.weights is None else labels.weights[is_without],
-    )
-    return FitData(labels.classes, noisy, clean, unlabelled, labels.by_source)
+    clean = clean.with_columns(label=labels.clean, noisy_label=pairs, sample_weight=weight)
+    return FitData(noisy, clean, rows.take(in_X[~has_label]), labels)
 
 
 # ---------------------------------------------------------------------------- the form of clean data

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from math import ceil
 from typing import Any
@@ -11,15 +12,18 @@ from numpy.typing import NDArray
 from skorch.callbacks import Callback
 from torch import nn
 
-from ..labels._groups import in_order_of_appearance, of_samples
-from ..likelihood._out_of_fold import Candidate, OutOfFold
+from ..labels._groups import in_order_of_appearance
+from ..labels._read import Labels
+from ..likelihood._out_of_fold import Candidate, OutOfFold, out_of_fold_of
 from ..nets import NoisyLabelNet, Rows
 from ..nets._net import DivergenceError
 from ..nets._rows import noisy_and_clean
-from ..transition._estimation import pair_counts
 from ..updates import PosteriorCounts
 from ._checks import without_bound_callbacks
 from ._run import FitContext
+
+# values of noisy and of clean samples
+OfBoth = tuple[NDArray, NDArray]
 
 # Only the split was measured.
 # without folds, a third of the noisy and half of the clean samples are held out: better than 1/5 and 1/2, 1/10 and 0.3,
@@ -75,27 +79,36 @@ def train_on_both(run: FitContext, stage: str, noisy: Rows, clean: Rows, **param
 
 
 def cross_fit(
-    run: FitContext, loss: Callable[[], nn.Module], *, cv: int | None, n_jobs: int | None = None, alone: bool = False
+    run: FitContext, loss: Callable[[], nn.Module], *, cv: int | None, n_jobs: int | None
 ) -> tuple[OutOfFold, NDArray | None]:
     """Train outside each fold in turn and return out-of-fold posteriors after each number of epochs, in sample order.
 
-    With `alone`, the second result has the posteriors of the clean samples by networks trained on the other clean
-    samples alone; None if one of them diverges.
+    The second result has the posteriors of the clean samples by networks trained on the other clean samples alone; None
+    without `cv`, if there are too few samples, or if one of the networks diverges.
     """
     epochs = np.unique(-(-run.params["max_epochs"] * np.arange(1, _N_CANDIDATES + 1) // _N_CANDIDATES)).tolist()
-    noisy, clean = _draw_folds(run, cv)
-    tasks = {
-        f"fold_{k}": partial(_train_without, loss=loss, fold=fold, epochs=epochs, alone=alone)
-        for k, fold in enumerate(zip(noisy, clean, strict=True))
-    }
+    folds = fold_of_samples(run.noisy.label, run.clean.label, groups_of_both(run.labels), cv, run.seed)
+    # a network of clean samples alone would never predict a class without samples, which the folds need, too
+    per_class = np.bincount(run.clean.label, minlength=len(run.classes))
+    train = partial(_train_without, loss=loss, epochs=epochs, alone=cv is not None and per_class.min() >= 2)
+    tasks = {f"fold_{k}": partial(train, fold=(folds[0] == k, folds[1] == k)) for k in range(cv or 1)}
     posteriors, of_alone = zip(*run.train_parts(tasks, n_jobs), strict=True)
-    out_of_fold = _out_of_fold(run, noisy, clean, epochs, posteriors)
-    return out_of_fold, None if any(proba is None for proba in of_alone) else _in_order(of_alone, clean)
+    has_all = all(proba is not None for proba in of_alone)
+    return _out_of_fold(run.labels, folds, epochs, posteriors), _joined(of_alone, folds[1]) if has_all else None
 
 
-def _in_order(of_folds: Sequence[NDArray], positions: Sequence[NDArray]) -> NDArray:
-    """Join the values of the samples of all folds, in the order of their positions."""
-    return np.concatenate(of_folds)[np.argsort(np.concatenate(positions))]
+def groups_of_both(labels: Labels) -> OfBoth | None:
+    """Groups of the noisy samples with a label, and of the clean samples."""
+    labelled = replace(labels, unlabelled=None)
+    return labelled.of_both(labelled.groups)
+
+
+def _joined(of_folds: Sequence[NDArray], folds: NDArray[np.intp]) -> NDArray:
+    """Join the values of the samples of all folds, in the order of the samples; NaN for samples of other folds."""
+    joined = np.full((len(folds), of_folds[0].shape[1]), np.nan, dtype=of_folds[0].dtype)
+    for k, values in enumerate(of_folds):
+        joined[folds == k] = values
+    return joined
 
 
 def _train_without(
@@ -103,7 +116,7 @@ def _train_without(
     stage: str,
     *,
     loss: Callable[[], nn.Module],
-    fold: tuple[NDArray, NDArray],
+    fold: OfBoth,
     epochs: Sequence[int],
     alone: bool,
 ) -> tuple[list[list[NDArray]], NDArray | None]:
@@ -111,16 +124,16 @@ def _train_without(
 
     The first have those of the noisy samples with all unlabelled ones, and of the clean samples.
     """
-    noisy = run.noisy.take(np.delete(np.arange(len(run.noisy)), fold[0]))
-    clean = run.clean.take(np.delete(np.arange(run.n_clean), fold[1]))
-    clean_of_fold = run.clean.take(fold[1])
-    out = run.noisy.take(fold[0])
+    noisy = run.noisy.take(np.flatnonzero(~fold[0]))
+    clean = run.clean.take(np.flatnonzero(~fold[1]))
+    clean_out = run.clean.take(np.flatnonzero(fold[1]))
+    out = run.noisy.take(np.flatnonzero(fold[0]))
     out = noisy_and_clean(out, run.unlabelled) if len(run.unlabelled) else out
-    posteriors = HeldOutPosteriors([out, clean_of_fold], epochs)
+    held_out = HeldOutPosteriors([out, clean_out], epochs)
     update = _count_update(run, len(noisy))
-    train_on_both(run, stage, noisy, clean, loss=loss, update=update, callbacks=[("held_out", posteriors)])
-    of_alone = predict_from_clean(run, f"{stage}_clean", clean, clean_of_fold) if alone else None
-    return [posteriors.after(n) for n in epochs], of_alone
+    train_on_both(run, stage, noisy, clean, loss=loss, update=update, callbacks=[("held_out", held_out)])
+    of_alone = predict_from_clean(run, f"{stage}_clean", clean, clean_out) if alone else None
+    return [held_out.after(n) for n in epochs], of_alone
 
 
 def _count_update(run: FitContext, n_noisy: int) -> PosteriorCounts:
@@ -131,56 +144,26 @@ def _count_update(run: FitContext, n_noisy: int) -> PosteriorCounts:
     return PosteriorCounts(rate, burn_in=int(_BURN_IN * run.params["max_epochs"] * n_noisy / size))
 
 
-def _out_of_fold(
-    run: FitContext, noisy: list[NDArray], clean: list[NDArray], epochs: list[int], posteriors: Any
-) -> OutOfFold:
-    """Join the posteriors of all folds, given the positions of their samples, and add the labels, in sample order."""
+def _out_of_fold(labels: Labels, folds: OfBoth, epochs: list[int], posteriors: Any) -> OutOfFold:
+    """Join the posteriors of all folds in the order of the samples, and add the labels."""
+    noisy, clean = folds
+    has_label = labels.noisy >= 0
     candidates = []
     for n, *of_folds in zip(epochs, *posteriors, strict=True):
         of_noisy, of_clean = zip(*of_folds, strict=True)
-        parts = [np.split(proba, [len(fold)]) for proba, fold in zip(of_noisy, noisy, strict=True)]
-        labelled, unlabelled = zip(*parts, strict=True)
-        proba = np.concatenate([_in_order(labelled, noisy), np.mean(unlabelled, axis=0)])
-        candidates.append(Candidate(n, proba, _in_order(of_clean, clean)))
-    kept_noisy = _in_order(noisy, noisy)
-    kept_clean = _in_order(clean, clean)
-    rows = np.append(kept_noisy, len(run.noisy) + np.arange(len(run.unlabelled)))
-    noisy_of_clean = run.clean.columns.get("noisy_label", np.full(run.n_clean, -1))
-    is_pair = noisy_of_clean >= 0
-    return OutOfFold(
-        candidates=candidates,
-        noisy=np.append(run.noisy.label[kept_noisy], np.full(len(run.unlabelled), -1)),
-        clean=run.clean.label[kept_clean],
-        noisy_of_clean=noisy_of_clean[kept_clean],
-        pairs=pair_counts(run.clean.label[is_pair], noisy_of_clean[is_pair], len(run.classes)),
-        n_clean=np.bincount(run.clean.label, minlength=len(run.classes)),
-        n_noisy=len(run.noisy) + len(run.unlabelled),
-        rows=np.append(run.noisy.positions[kept_noisy], run.unlabelled.positions),
-        rows_of_clean=np.full(len(kept_clean), -1) if run.clean.index is None else run.clean.index[kept_clean],
-        sources=run.sources,
-        drawn=run.clean.take(kept_clean).columns.get("drawn"),
-        groups=of_samples(of_both(run, "group", run.unlabelled), rows, kept_clean),
-        weights=of_samples(of_both(run, "design_weight", run.unlabelled), rows, kept_clean),
-    )
+        split = (np.split(of, [(noisy == k).sum()]) for k, of in enumerate(of_noisy))
+        of_labelled, of_unlabelled = zip(*split, strict=True)
+        proba = np.empty((len(has_label), len(labels.classes)), dtype=of_noisy[0].dtype)
+        proba[has_label] = _joined(of_labelled, noisy)
+        proba[~has_label] = np.mean(of_unlabelled, axis=0)
+        candidates.append(Candidate(n, proba, _joined(of_clean, clean)))
+    of_all = out_of_fold_of(candidates[0], labels)._replace(candidates=candidates)
+    # without `cv`, only some samples have posteriors, but T also uses the labels of the others
+    predicted = of_all.with_noisy(~np.isnan(candidates[0].proba[:, 0])).without(clean >= len(posteriors))
+    return predicted._replace(pairs=of_all.pairs, n_clean=of_all.n_clean, n_noisy=of_all.n_noisy)
 
 
-def _draw_folds(run: FitContext, cv: int | None) -> tuple[list[NDArray[np.intp]], list[NDArray[np.intp]]]:
-    """Draw the positions of noisy and clean samples of each fold; without `cv`, of a single held-out set."""
-    noisy, clean = fold_of_samples(run.noisy.label, run.clean.label, of_both(run, "group"), cv, run.seed)
-    folds = range(cv or 1)
-    return [np.flatnonzero(noisy == k) for k in folds], [np.flatnonzero(clean == k) for k in folds]
-
-
-def of_both(run: FitContext, name: str, *unlabelled: Rows) -> tuple[NDArray, NDArray] | None:
-    """A column of the noisy samples, then of unlabelled ones, and of the clean samples; None without it."""
-    if name not in run.noisy.columns:
-        return None
-    return np.concatenate([rows.columns[name] for rows in (run.noisy, *unlabelled)]), run.clean.columns[name]
-
-
-def fold_of_samples(
-    noisy: NDArray, clean: NDArray, groups: tuple[NDArray, NDArray] | None, cv: int | None, seed: int
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def fold_of_samples(noisy: NDArray, clean: NDArray, groups: OfBoth | None, cv: int | None, seed: int) -> OfBoth:
     """Draw a fold of each noisy and of each clean sample, stratified by label; a group is in one fold.
 
     Groups are stratified by the label of their first sample, which is a clean one if they have any.
@@ -217,7 +200,7 @@ def n_folds(cv: int | None) -> tuple[int, int]:
     return (cv, cv) if cv else _SPLIT
 
 
-def check_folds(cv: int | None, n_noisy: int, n_clean: int, groups: tuple[NDArray, NDArray] | None) -> None:
+def check_folds(cv: int | None, n_noisy: int, n_clean: int, groups: OfBoth | None) -> None:
     """Raise if samples, or groups of samples, are fewer than folds; there may be no clean samples."""
     what = "samples"
     if groups is not None:

@@ -23,7 +23,7 @@ from skorch.dataset import ValidSplit
 from skorch.history import History
 from torch import Tensor, nn
 
-from ..labels._columns import SourceLabels
+from ..labels._read import Labels
 from ..nets import NoisyLabelNet, Rows
 from ..nets._rows import Batch
 from ..persistence._storage import FitState, SaveState
@@ -49,6 +49,8 @@ class FitContext:
         Noisy and clean samples; `clean` can be empty.
     unlabelled : Rows
         Samples without any label, possibly none, on which no net is trained.
+    labels : Labels
+        Labels of all samples, with sources, groups and weights.
     classes : ndarray of shape (n_classes,)
         Sorted labels. Labels of the samples are indices into it.
     histories : dict of str to History
@@ -59,9 +61,8 @@ class FitContext:
     noisy: Rows
     clean: Rows
     unlabelled: Rows
-    classes: NDArray
+    labels: Labels
     seed: int
-    sources: SourceLabels | None  # labels of all rows of X by several sources
     watch: bool  # whether to record the loss of the clean samples, for methods that do not train on them
     bar: str | None  # title of the progress bars, if any
     state: FitState | None = None  # folder that the fit is saved in
@@ -70,6 +71,7 @@ class FitContext:
 
     def __post_init__(self) -> None:
         is_automatic = self.params["lr"] == "auto"
+        self.classes: NDArray = self.labels.classes
         self.params = params_of_fit(self.params, self.noisy, len(self.classes))
         self.prior_precision = prior_precision(self.params, self.noisy) if is_automatic else 0.0
         self.n_clean = len(self.clean)
@@ -236,14 +238,13 @@ class _Hasher(NumpyHasher):
         super().save(obj)
 
 
-def describe_fit(
-    estimator: BaseEstimator, noisy: Rows, clean: Rows, sources: SourceLabels | None = None
-) -> dict[str, str]:
+def describe_fit(estimator: BaseEstimator, noisy: Rows, clean: Rows, labels: Labels) -> dict[str, str]:
     """Hash the class, parameters (except callbacks) and data of a fit, and versions that can affect its result."""
     left_out = ("verbose", "callbacks", "n_jobs")
     params = {k: as_python(v) for k, v in estimator.get_params(deep=False).items() if not k.startswith(left_out)}
     described = {"class": type(estimator)} | params
-    described |= {"sources": sources, "X, y": [noisy.source, noisy.index, noisy.columns]}
+    described["X, y"] = [noisy.source, noisy.index, noisy.columns]
+    described["sources, groups, weights"] = [labels.by_source, labels.groups, labels.weights, labels.drawn]
     of_clean = None if clean.source is noisy.source else clean.source
     described["clean set"] = [of_clean, clean.index, clean.columns]
     described["version of Python"] = sys.version_info[:2]

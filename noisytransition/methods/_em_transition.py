@@ -16,7 +16,7 @@ from ..base._noise_model_mixin import NoiseModelMixin
 from ..data._read import DRAWS
 from ..data._warnings import warn_if_sparse, warn_of_groups
 from ..fitting._checks import CONSTRAINTS, NUMBER
-from ..fitting._cross_fitting import check_folds, cross_fit, of_both, predict_from_clean, train_on_both
+from ..fitting._cross_fitting import check_folds, cross_fit, groups_of_both, predict_from_clean, train_on_both
 from ..fitting._parameters import Module
 from ..fitting._run import FitContext
 from ..fitting._starts import classes_without_clean_rows, start_of_transition
@@ -170,11 +170,8 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     def _fit(self, run: FitContext) -> None:
         start, warm_up = self._start(run)
         weight = self._clean_weight(run)
-        # a network of them alone would never predict a class without samples, which the folds need, too
-        per_class = np.bincount(run.clean.label, minlength=len(run.classes))
-        alone = self.cv is not None and per_class.min() >= 2
         loss = partial(GoldCorrectionLoss, start, weight, ignore_index=None)
-        out_of_fold, of_alone = cross_fit(run, loss, cv=self.cv, n_jobs=self.n_jobs, alone=alone)
+        out_of_fold, of_alone = cross_fit(run, loss, cv=self.cv, n_jobs=self.n_jobs)
         fit = self._fit_noise_model(run, out_of_fold, start)
         model = self.noise_model_
         out_of_fold = fit.out_of_fold  # without unlabelled samples
@@ -200,8 +197,8 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     def _posterior(self, run: FitContext, fit: NoiseFit, of_alone: NDArray | None, clean: Rows) -> NDArray[np.float64]:
         """P(true | x, label) of the noisy samples, from features, label and a network of the clean samples."""
         of_noisy, of_clean = self.noise_model_._views(fit, self.transition_matrix_)
-        n = len(run.noisy)  # without unlabelled samples
-        of_noisy = Views(*(of[:n] for of in of_noisy if of is not None))
+        has_label = run.labels.noisy >= 0
+        of_noisy = Views(*(of[has_label] for of in of_noisy if of is not None))
         proba = None if of_alone is None else predict_from_clean(run, "clean", clean, run.noisy)
         if of_alone is not None and proba is not None:
             of_noisy = of_noisy._replace(clean=shift_class_prior(proba, -fit.log_prior_ratio))
@@ -256,7 +253,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     # ---- checks
     def _check_data(self, run: FitContext) -> None:
         check_prior(self.prior, len(run.classes), "prior")
-        groups = of_both(run, "group")
+        groups = groups_of_both(run.labels)
         check_folds(self.cv, len(run.noisy), run.n_clean, groups)
         if groups is None:
             warn_of_groups(run.noisy, run.noisy.label, stacklevel=4)
