@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from functools import partial
 from os import PathLike
 from typing import Any
+from unittest.mock import patch
 
 import joblib
 import numpy as np
@@ -26,7 +27,8 @@ from torch import Tensor, nn
 from torch.autograd import Function
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from noisytransition.fitting._run import FIT_CONTEXT, FitContext, Named
+from noisytransition.base import _classifier
+from noisytransition.fitting._run import FitContext, Named
 from noisytransition.meta_gradient._forward_pass import called_with, each_part, first_part, logits_of, places_of
 from noisytransition.nets import DatasetRows, NoisyLabelNet, Rows
 from noisytransition.persistence._storage import FitState
@@ -68,12 +70,9 @@ def data_parallel() -> Iterator[None]:
     if dist.get_world_size() == 1:
         yield
         return
-    token = FIT_CONTEXT.set(_Together)
-    try:
-        with joblib.parallel_config("sequential"):  # all processes train each fold
-            yield
-    finally:
-        FIT_CONTEXT.reset(token)
+    # all processes train each fold
+    with patch.object(_classifier, "FitContext", _Together), joblib.parallel_config("sequential"):
+        yield
 
 
 class _Together(FitContext):
@@ -97,13 +96,12 @@ class _Together(FitContext):
         opened: Any = None
         if dist.get_rank() == 0:
             try:
-                opened = FitState(path, fingerprint | {"processes": str(dist.get_world_size())}, self.seed)
+                opened = _StateOfFirst(path, fingerprint | {"processes": str(dist.get_world_size())}, self.seed)
             except (ValueError, OSError) as error:
                 opened = error  # raising here would leave the other processes waiting
         opened = _of_first(opened)
         if isinstance(opened, Exception):
             raise opened
-        opened.writes = dist.get_rank() == 0
         self.state, self.seed = opened, opened.seed
 
     def _callbacks(self, stage: str, users: Named, own: Named) -> Named:
@@ -120,6 +118,14 @@ class _Together(FitContext):
         _copy_from_first(net)
         with _divided(net.plain_module_):
             super()._train(stage, net, rows)
+
+
+class _StateOfFirst(FitState):
+    """State of a fit that only the first process saves."""
+
+    def save(self, *args: Any, **options: Any) -> None:
+        if dist.get_rank() == 0:
+            super().save(*args, **options)
 
 
 class _InStep(Callback):

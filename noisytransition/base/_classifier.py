@@ -20,11 +20,11 @@ from skorch import NeuralNet, NeuralNetClassifier
 from skorch.history import History
 from torch import nn
 
-from ..data._read import HOW_TO_PASS, FitData, Samples, SeparateSamples, read_rows, rows_to_score, validate_rows
+from ..data._read import HOW_TO_PASS, Samples, SeparateSamples, read_rows, rows_to_score, validate_rows
 from ..data._warnings import warn_of_equal_shares
-from ..fitting._checks import CONSTRAINTS, check_device, check_module, named_callbacks
+from ..fitting._checks import CONSTRAINTS, check_device, named_callbacks
 from ..fitting._parameters import Callbacks, Module, Optimizer, RandomState, as_python
-from ..fitting._run import FIT_CONTEXT, FitContext, describe_fit, torch_as_it_was
+from ..fitting._run import FitContext, describe_fit, torch_as_it_was
 from ..labels._columns import SourceLabels
 from ..likelihood._calibration import Calibration
 from ..likelihood._channels import LogLinear, OneT
@@ -140,13 +140,10 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     #: valid values of each parameter, as in scikit-learn
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
-    #: whether the method trains on clean samples, and does without if there are none
+    #: whether the method trains on clean samples
     _needs_clean_data = False
-    _does_without = False
-    #: whether the method corrects the class prior of the clean samples
-    _corrects_class_prior = False
-    #: whether `fit` uses the labels of several sources
-    _takes_sources = False
+    #: loss of a loaded classifier, if methods other than `fit` need the fitted loss
+    _loss: ClassVar[type[nn.Module]] = nn.CrossEntropyLoss
     #: how the clean samples were drawn, for methods without this parameter
     verified_sampling = "random"
     #: parameters of the published algorithm; None: not published
@@ -274,15 +271,13 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         self._forget()
         try:
             self._validate_params()
-            check_module(self.module, [name for name in self._net_params if name.startswith("module__")])
             check_device(self.device)
             data = read_rows(
                 self, X, y, y_verified, meta, X_clean, y_clean, y_clean_noisy, sample_weight, sources, groups
             )
-            self._check_labels(data)
             # before random_state changes
             fingerprint = {} if state is None else describe_fit(self, data.noisy, data.clean, data.labels)
-            run = FIT_CONTEXT.get()(
+            run = FitContext(
                 self._shared_params(data.labels.classes)
                 | {"callbacks": named_callbacks(self.callbacks, self._net_params)},
                 *data,
@@ -306,21 +301,19 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
     def _fit(self, run: FitContext) -> None:
         """Train each stage with `run.train` and set `net_`."""
 
-    def _check_labels(self, data: FitData) -> None:
-        """Raise without clean data, if the method needs it, and for several sources; warn of stratified samples."""
-        sources = data.labels.by_source
-        if sources is not None and not self._takes_sources:
+    def _check_data(self, run: FitContext) -> None:
+        """Raise for several sources, and without clean data if the method needs it; warn of stratified samples."""
+        sources = run.labels.by_source
+        if sources is not None:
             raise ValueError(
                 f"{type(self).__name__} accepts labels of one source, but got {sources.names.tolist()[:3]}. "
                 "Pass one column of labels and a column 'verified', or use EMTransitionClassifier."
             )
-        if self._needs_clean_data and not (len(data.clean) or self._does_without):
+        if not self._needs_clean_data:
+            return
+        if not run.n_clean:
             raise ValueError(f"{type(self).__name__} needs clean data, got none. {HOW_TO_PASS}")
-        if self._needs_clean_data and not self._corrects_class_prior:
-            warn_of_equal_shares(data.noisy.label, data.clean.label, data.labels.classes)
-
-    def _check_data(self, run: FitContext) -> None:
-        """Raise for data that do not match the parameters."""
+        warn_of_equal_shares(run.noisy.label, run.clean.label, run.classes)
 
     def _forget(self) -> None:
         """Remove all fitted attributes, so that none remain after a failed refit."""
@@ -478,8 +471,6 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         fitted = {k: v for k, v in vars(self).items() if k.endswith("_") and k not in ("net_", *params) and k[0] != "_"}
         if odd := [name for name, value in fitted.items() if not is_plain(value)]:
             raise ValueError(f"{type(self).__name__}.{odd[0]} is not plain data. Pickle the classifier instead.")
-        with torch.random.fork_rng(devices=()):  # methods other than `fit` may need the weights of the loss
-            has_loss = type(self._loss()) is type(self.net_.criterion_)
         module = self.net_.plain_module_
         content = {
             "class": name_of(type(self)),
@@ -488,13 +479,9 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             "not_saved": sorted(k for k in params.keys() - plain.keys() if k.startswith("module__")),
             "fitted": fitted,
             "weights": module.state_dict(),
-            "loss": self.net_.criterion_.state_dict() if has_loss else {},
+            "loss": self.net_.criterion_.state_dict() if type(self.net_.criterion_) is self._loss else {},
         }
         write(Path(path), "classifier", content)
-
-    def _loss(self) -> nn.Module:
-        """Loss of a loaded classifier; override it if methods other than `fit` need the fitted loss."""
-        return nn.CrossEntropyLoss()
 
 
 # ---------------------------------------------------------------------------- saved classifiers

@@ -9,16 +9,7 @@ import numpy as np
 import torch
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from skorch import NeuralNetClassifier
-from skorch.callbacks import (
-    BatchScoring,
-    Callback,
-    Checkpoint,
-    EarlyStopping,
-    EpochScoring,
-    LoadInitState,
-    LRScheduler,
-    TrainEndCheckpoint,
-)
+from skorch.callbacks import Callback
 from torch import nn
 
 from ..meta_gradient._forward_pass import PRECISIONS
@@ -35,6 +26,9 @@ ALL_ROWS = Options(Integral, {-1})
 # names of input types
 _DTYPES = {"auto", "bfloat16", "float16", "float32", "float64", "uint8", "int32", "int64"}
 
+# initial estimates of T that need a warm-up
+OF_WARM_UP = ("gold", "gold-shrunk", "anchor", "confusion")
+
 # parameters with the same valid values in all classifiers that have them
 CONSTRAINTS: dict[str, list[Any]] = {
     "module": [nn.Module, StrOptions(set(MODULES)), callable],
@@ -49,6 +43,7 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "train_split": [callable, None],
     "random_state": ["random_state"],
     "verbose": ["verbose"],
+    "transition_init": [StrOptions({*OF_WARM_UP, "count", "diagonal"}), "array-like"],
     "warm_up_epochs": [COUNT, None],
     "validation_fraction": [FRACTION],
     "anchor_percentile": [Interval(Real, 0, 100, closed="right"), StrOptions({"auto"}), None],
@@ -59,13 +54,7 @@ CONSTRAINTS: dict[str, list[Any]] = {
 }
 
 
-# ---------------------------------------------------------------------------- the network
-def check_module(module: Any, names: list[str]) -> None:
-    """Raise if parameters of the module would have no effect."""
-    if names and isinstance(module, nn.Module):
-        raise ValueError(f"{names} require a module class, but module is an instance. Set them in the instance.")
-
-
+# ---------------------------------------------------------------------------- device
 def check_device(device: Any) -> None:
     """Raise if torch cannot use a device."""
     try:
@@ -75,10 +64,6 @@ def check_device(device: Any) -> None:
 
 
 # ---------------------------------------------------------------------------- callbacks
-# callbacks that depend on the scores, epochs or files of one training
-_BOUND = (BatchScoring, Checkpoint, EarlyStopping, EpochScoring, LoadInitState, LRScheduler, TrainEndCheckpoint)
-
-
 def named_callbacks(callbacks: Callbacks, net_params: Mapping[str, Any]) -> list[tuple[str, Callback]]:
     """Copies of the user's callbacks with their settings, and names as in skorch.
 
@@ -100,8 +85,3 @@ def named_callbacks(callbacks: Callbacks, net_params: Mapping[str, Any]) -> list
                 "train_split=skorch.dataset.ValidSplit(10), or monitor='train_loss'."
             )
     return named
-
-
-def without_bound_callbacks(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Remove callbacks that belong to another training."""
-    return {**params, "callbacks": [pair for pair in params["callbacks"] if not isinstance(pair[1], _BOUND)]}

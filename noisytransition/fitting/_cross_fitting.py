@@ -9,7 +9,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from skorch.callbacks import Callback
+from skorch.callbacks import (
+    BatchScoring,
+    Callback,
+    Checkpoint,
+    EarlyStopping,
+    EpochScoring,
+    LoadInitState,
+    LRScheduler,
+    TrainEndCheckpoint,
+)
 from torch import nn
 
 from ..labels._groups import in_order_of_appearance
@@ -19,7 +28,6 @@ from ..nets import NoisyLabelNet, Rows
 from ..nets._net import DivergenceError
 from ..nets._rows import noisy_and_clean
 from ..updates import PosteriorCounts
-from ._checks import without_bound_callbacks
 from ._run import FitContext
 
 # values of noisy and of clean samples
@@ -35,6 +43,9 @@ _N_CANDIDATES = 8
 _AVERAGED = 0.25
 # fraction of the training before the first update of T, while the network knows little about the classes
 _BURN_IN = 0.1
+
+# callbacks that depend on the scores, epochs or files of one training
+_BOUND = (BatchScoring, Checkpoint, EarlyStopping, EpochScoring, LoadInitState, LRScheduler, TrainEndCheckpoint)
 
 
 class HeldOutPosteriors(Callback):
@@ -61,7 +72,8 @@ class HeldOutPosteriors(Callback):
 
 def predict_from_clean(run: FitContext, stage: str, clean: Rows, rows: Rows) -> NDArray | None:
     """Posteriors by a network of clean samples alone, without the user's schedules and scores; None if it diverges."""
-    params = without_bound_callbacks(run.params) | {"train_split": None, "labels": "clean"}
+    kept = [(name, callback) for name, callback in run.params["callbacks"] if not isinstance(callback, _BOUND)]
+    params = run.params | {"callbacks": kept, "train_split": None, "labels": "clean"}
     if len(clean) < params["batch_size"] and "iterator_train__drop_last" in params:
         params["iterator_train__drop_last"] = False  # it would drop all batches
     with suppress(DivergenceError):

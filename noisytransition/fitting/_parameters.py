@@ -59,11 +59,6 @@ def as_python(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def as_optimizer(optimizer: Optimizer) -> Callable[..., torch.optim.Optimizer]:
-    """Class of an optimiser, given as a class or by name, such as "adamw"."""
-    return OPTIMIZERS[optimizer.lower()] if isinstance(optimizer, str) else optimizer
-
-
 def net_params_of(shared: dict[str, Any], module: nn.Module | None, of_stage: dict[str, Any]) -> dict[str, Any]:
     """Merge the parameters of a fit with a trained module and parameters of a stage, which take precedence."""
     module = shared["module"] if module is None else module
@@ -73,14 +68,19 @@ def net_params_of(shared: dict[str, Any], module: nn.Module | None, of_stage: di
         module = copy.deepcopy(module)
     params = {name: value for name, value in shared.items() if not name.startswith(tuple(left_out))}
     params |= {"module": module} | of_stage
-    optimizer = as_optimizer(params["optimizer"])
-    is_fused = optimizer is torch.optim.Adam and not any(f"optimizer__{name}" in params for name in _IMPLEMENTATIONS)
-    return params | {"optimizer": optimizer} | ({"optimizer__fused": True} if is_fused else {})
+    is_adam = params["optimizer"] is torch.optim.Adam
+    is_fused = is_adam and not any(f"optimizer__{name}" in params for name in _IMPLEMENTATIONS)
+    return params | ({"optimizer__fused": True} if is_fused else {})
 
 
 # ---------------------------------------------------------------------------- automatic defaults
 def params_of_fit(params: dict[str, Any], noisy: Rows, n_classes: int) -> dict[str, Any]:
-    """Replace "auto" and built-in networks by values that depend on the noisy samples and the network."""
+    """Replace names of optimisers and built-in networks, and "auto" by values that depend on samples and network."""
+    if isinstance(params["optimizer"], str):
+        params = params | {"optimizer": OPTIMIZERS[params["optimizer"].lower()]}
+    of_module = [name for name in params if name.startswith("module__")]
+    if of_module and isinstance(params["module"], nn.Module):
+        raise ValueError(f"{of_module} require a module class, but module is an instance. Set them in the instance.")
     if isinstance(params["module"], str):
         if not _is_one_array(noisy.sample_shape):
             raise ValueError(f"module={params['module']!r} takes one array, but X has several parts. Pass a module.")
@@ -102,7 +102,7 @@ def prior_precision(params: dict[str, Any], noisy: Rows) -> float:
     which a feature is in less than one sample of a batch on average: Adam divides by the size of gradients, most of
     which are then 0. `params` are those of `params_of_fit`.
     """
-    is_adam = as_optimizer(params["optimizer"]) is torch.optim.Adam
+    is_adam = params["optimizer"] is torch.optim.Adam
     if params["module"] is not MLP or not is_adam or "optimizer__weight_decay" in params:
         return 0.0
     x = _some(noisy, params["module__n_in"]).inputs().to("cpu", torch.float32)
@@ -115,7 +115,7 @@ def prior_precision(params: dict[str, Any], noisy: Rows) -> float:
 
 def _lr(params: dict[str, Any], noisy: Rows) -> float:
     """Learning rate for the optimiser and the network, which is created without changing torch's random state."""
-    optimizer = as_optimizer(params["optimizer"])
+    optimizer = params["optimizer"]
     if getattr(optimizer, "func", optimizer) is torch.optim.SGD:  # or a partial of it
         return _LR_OF_SGD
     arguments = {name.removeprefix("module__"): value for name, value in params.items() if name.startswith("module__")}

@@ -5,7 +5,6 @@ import multiprocessing
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
 from os import PathLike
@@ -284,7 +283,3 @@ class ShowProgress(Callback):
     def on_train_end(self, net: NoisyLabelNet, **kwargs: Any) -> None:
         self.bar.close()
         self.bar = None  # it cannot be pickled
-
-
-#: class of the runs in `fit`; examples/data_parallel.py replaces it
-FIT_CONTEXT: ContextVar[type[FitContext]] = ContextVar("FIT_CONTEXT", default=FitContext)

@@ -20,11 +20,9 @@ from ..transition import (
 )
 from ..transition._checks import check_transition_matrix
 from ..transition._estimation import floor_transition_matrix, normalise_rows
+from ._checks import OF_WARM_UP
 from ._run import FitContext
 
-# initial estimates that need a warm-up, and all by name
-_OF_WARM_UP = ("gold", "gold-shrunk", "anchor", "confusion")
-_STARTS = (*_OF_WARM_UP, "count", "diagonal")
 # noise rate of "diagonal", typical for labels from crowdsourcing and rules: a choice, not measured
 _DIAGONAL_RATE = 0.2
 # smallest entry of the initial T, times n_classes: gradients cannot move an entry of exactly 0
@@ -65,30 +63,21 @@ def start_of_transition(
     net : NoisyLabelNet or None
         Warm-up, if it was trained.
     """
-    _check_start(run, init)
-    net = None
-    if needs_net or (isinstance(init, str) and init in _OF_WARM_UP):
-        net = run.train("warm_up", max_epochs=run.params["max_epochs"] if epochs is None else epochs, **of_warm_up)
-    T = _start_by_name(init, run, net, percentile) if isinstance(init, str) else in_class_order(init, run.classes)
-    return floor_transition_matrix(T, _FLOOR / len(run.classes)), net
-
-
-def _check_start(run: FitContext, init: str | ArrayLike) -> None:
-    """Raise unless the initial T is valid and has the data that it needs."""
-    if not isinstance(init, str):
-        check_transition_matrix(init, n_classes=len(run.classes), name="transition_init")
-        return
-    if init not in _STARTS:
-        raise ValueError(
-            f"transition_init={init!r} is not valid. Use one of {list(_STARTS)}, or an array of shape (n_classes, "
-            "n_classes) with rows that sum to 1."
-        )
-    if init.startswith("gold") and not run.n_clean:
-        raise ValueError(f"transition_init={init!r} needs clean data. Pass y_verified, or meta=(X_clean, y_clean).")
-    if init == "count" and "noisy_label" not in run.clean.columns:
+    name = init if isinstance(init, str) else None
+    if name is None:
+        T = check_transition_matrix(in_class_order(init, run.classes), len(run.classes), "transition_init")
+    elif name.startswith("gold") and not run.n_clean:
+        raise ValueError(f"transition_init={name!r} needs clean data. Pass y_verified, or meta=(X_clean, y_clean).")
+    elif name == "count" and "noisy_label" not in run.clean.columns:
         raise ValueError(
             "transition_init='count' needs noisy labels of clean samples. Pass y_clean_noisy or y_verified."
         )
+    net = None
+    if needs_net or name in OF_WARM_UP:
+        net = run.train("warm_up", max_epochs=run.params["max_epochs"] if epochs is None else epochs, **of_warm_up)
+    if name is not None:
+        T = _start_by_name(name, run, net, percentile)
+    return floor_transition_matrix(T, _FLOOR / len(run.classes)), net
 
 
 def _start_by_name(

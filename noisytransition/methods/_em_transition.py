@@ -136,9 +136,6 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     """
 
     _needs_clean_data = True
-    _does_without = True
-    _corrects_class_prior = True
-    _takes_sources = True
     _parameter_constraints: ClassVar = {
         **CONSTRAINTS,
         "clean_weight": [NUMBER, StrOptions({"auto"})],
@@ -252,6 +249,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
 
     # ---- checks
     def _check_data(self, run: FitContext) -> None:
+        """Raise for too few samples; several sources, no clean samples and stratified ones are valid."""
         check_prior(self.prior, len(run.classes), "prior")
         groups = groups_of_both(run.labels)
         check_folds(self.cv, len(run.noisy), run.n_clean, groups)

@@ -95,4 +95,4 @@ def _net(clf: NoisyLabelClassifier, weights: dict[str, Tensor]) -> NoisyLabelNet
     elif isinstance(clf.module, nn.Module):
         params = {k: v for k, v in params.items() if not k.startswith("module__")}
         params["module"] = copy.deepcopy(clf.module)
-    return NoisyLabelNet(**params, criterion=clf._loss(), callbacks__print_log=None).initialize()
+    return NoisyLabelNet(**params, criterion=clf._loss, callbacks__print_log=None).initialize()

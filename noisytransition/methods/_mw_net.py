@@ -68,6 +68,7 @@ class MWNetClassifier(NoisyLabelClassifier):
     """
 
     _needs_clean_data = True
+    _loss: ClassVar = WeightedLoss  # `sample_weights` needs V
     _PUBLISHED: ClassVar = {"inner_lr": None}
     _parameter_constraints: ClassVar = CONSTRAINTS | {"weight_lr": [POSITIVE]}
 
@@ -84,9 +85,6 @@ class MWNetClassifier(NoisyLabelClassifier):
         self.weight_lr = weight_lr
         self.inner_lr = inner_lr
         self.meta_batch_size = meta_batch_size
-
-    def _loss(self) -> WeightedLoss:  # `sample_weights` of a loaded classifier needs V
-        return WeightedLoss()
 
     def _fit(self, run: FitContext) -> None:
         update = MetaGradient(

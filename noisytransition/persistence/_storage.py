@@ -133,7 +133,6 @@ class FitState:
         self.path = Path(path).absolute()  # worker processes may have another working directory
         self.fingerprint = fingerprint
         self.seed = seed
-        self.writes = True  # False for all but the first of several processes
         self.path.mkdir(exist_ok=True)
         for file in sorted(self.path.glob("*.stage")):
             saved = read(file, "fit")
@@ -156,9 +155,8 @@ class FitState:
 
     def save(self, stage: str, net: "NoisyLabelNet", *, complete: bool = False) -> None:
         """Replace the file of the stage by the state of the net."""
-        if self.writes:
-            about = {"fingerprint": self.fingerprint, "seed": self.seed, "complete": complete}
-            write(self._file(stage), "fit", about | net_state(net))
+        about = {"fingerprint": self.fingerprint, "seed": self.seed, "complete": complete}
+        write(self._file(stage), "fit", about | net_state(net))
 
     def restore(self, stage: str, net: "NoisyLabelNet") -> None:
         """Load the saved state, if any, into an initialised net."""

@@ -33,7 +33,7 @@ OPTIMIZERS = [
     *_cases("optimizer", [nn.Linear], "unexpected keyword argument 'lr'"),
 ]
 STARTS = [
-    Case("a start of no name", "fit", {"transition_init": "best"}, "Use one of"),
+    *_cases("transition_init", ["best", 0.3]),
     Case("a start of two classes", "fit", {"transition_init": [[1, 0], [0, 1]]}, "there are 3 classes"),
     Case("a start as text", "fit", {"transition_init": [["1", "0"], ["0", "1"]]}, "not an array of numbers"),
     Case("a start that is not square", "fit", {"transition_init": T[:2]}, "square"),
@@ -41,7 +41,6 @@ STARTS = [
     Case("a complex start", "fit", {"transition_init": T + 0j}, "complex"),
     Case("a transposed start", "fit", {"transition_init": [[0.9, 0.3, 0], [0.1, 0.7, 0.2], [0, 0, 0.8]]}, "transpose"),
     Case("a start of logits", "fit", {"transition_init": T * 5}, "sum to 1"),
-    Case("a start that is a number", "fit", {"transition_init": 0.3}, "square"),
     Case("a start of clean rows that are not there", "fit", {"transition_init": "gold", "meta": None}, "clean data"),
     Case("a start of counts that are not known", "fit", {"transition_init": "count"}, "y_clean_noisy"),
 ]
