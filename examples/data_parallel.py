@@ -31,7 +31,7 @@ from noisytransition.base import _classifier
 from noisytransition.fitting._run import FitContext, Named
 from noisytransition.meta_gradient._forward_pass import called_with, each_part, first_part, logits_of, places_of
 from noisytransition.nets import DatasetRows, NoisyLabelNet, Rows
-from noisytransition.persistence._storage import FitState
+from noisytransition.persistence import FitState
 from noisytransition.updates import MetaGradient
 
 _PLAIN = (bool, int, float, str, type(None))

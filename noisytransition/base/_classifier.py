@@ -20,10 +20,26 @@ from skorch import NeuralNet, NeuralNetClassifier
 from skorch.history import History
 from torch import nn
 
-from ..data._read import HOW_TO_PASS, Samples, SeparateSamples, read_rows, rows_to_score, validate_rows
+from ..data._read import (
+    HOW_TO_PASS,
+    Samples,
+    SeparateSamples,
+    read_rows,
+    rows_to_score,
+    separate_samples,
+    validate_rows,
+)
 from ..data._warnings import warn_of_equal_shares
-from ..fitting._checks import CONSTRAINTS, check_device, named_callbacks
-from ..fitting._parameters import Callbacks, Module, Optimizer, RandomState, as_python
+from ..fitting._parameters import (
+    CONSTRAINTS,
+    Callbacks,
+    Module,
+    Optimizer,
+    RandomState,
+    as_python,
+    check_device,
+    named_callbacks,
+)
 from ..fitting._run import FitContext, describe_fit, torch_as_it_was
 from ..labels._columns import SourceLabels
 from ..likelihood._calibration import Calibration
@@ -33,7 +49,7 @@ from ..likelihood._sources import Dependence, SourceFit
 from ..likelihood._uncertainty import TransitionUncertainty
 from ..nets import NoisyLabelNet
 from ..noise_model._model import LabelNoiseModel
-from ..persistence._storage import KINDS, is_plain, read, write
+from ..persistence import KINDS, is_plain, read, write
 
 Class = TypeVar("Class", bound=type)
 
@@ -272,9 +288,8 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         try:
             self._validate_params()
             check_device(self.device)
-            data = read_rows(
-                self, X, y, y_verified, meta, X_clean, y_clean, y_clean_noisy, sample_weight, sources, groups
-            )
+            separate = separate_samples(meta, X_clean, y_clean, y_clean_noisy)
+            data = read_rows(self, X, y, y_verified, separate, sample_weight, sources, groups)
             # before random_state changes
             fingerprint = {} if state is None else describe_fit(self, data.noisy, data.clean, data.labels)
             run = FitContext(

@@ -53,27 +53,24 @@ class FitData(NamedTuple):
 def read_rows(
     estimator: BaseEstimator,
     X: Samples,
-    y: ArrayLike | None,
-    y_verified: ArrayLike | None = None,
-    meta: SeparateSamples | None = None,
-    X_clean: Samples | None = None,
-    y_clean: ArrayLike | None = None,
-    y_clean_noisy: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
-    sources: ArrayLike | None = None,
-    groups: ArrayLike | None = None,
+    y: Any,
+    y_verified: Any,
+    clean: tuple[Any, Any, Any],
+    sample_weight: Any,
+    sources: Any,
+    groups: Any,
 ) -> FitData:
-    """Validate noisy and clean samples, and encode their labels."""
+    """Validate noisy and clean samples, and encode their labels; `clean` are X_clean, y_clean and y_clean_noisy."""
     draws = [name for name in DRAWS if name in estimator.get_params(deep=False)]
     if sample_weight is not None and draws:
         raise ValueError(f"sample_weight cannot be combined with {draws}: both control sampling. Omit one.")
     warn_of_order(X, y, y_verified, sample_weight, sources, groups)
     if y is None and _is_dataset(X):
         y = _labels_of_pairs(X, "X")
-    X_clean, y_clean = separate_samples(meta, X_clean, y_clean, y_clean_noisy)
+    X_clean, *labels_clean = clean
     rows = validate_rows(estimator, X, reset=True)
     beside = None if X_clean is None else _separate_rows(estimator, X_clean, rows)
-    separate = None if beside is None else SeparateLabels(len(beside), y_clean, y_clean_noisy)
+    separate = None if beside is None else SeparateLabels(len(beside), *labels_clean)
     labels = labels_of_fit(len(rows), y, y_verified, separate, sources, sample_weight, groups)
     return _with_labels(rows, beside, labels, by_label=not draws and estimator.verified_sampling == "random")
 
@@ -110,8 +107,8 @@ def _with_labels(rows: Rows, beside: Rows | None, labels: Labels, *, by_label: b
 
 
 # ---------------------------------------------------------------------------- the form of clean data
-def separate_samples(meta: object, X_clean: object, y_clean: object, y_clean_noisy: object) -> tuple[Any, Any]:
-    """Return X_clean and y_clean from any form; None without separate clean samples."""
+def separate_samples(meta: Any, X_clean: Any, y_clean: Any, y_clean_noisy: Any) -> tuple[Any, Any, Any]:
+    """Return X_clean, y_clean and y_clean_noisy from any form; None without separate clean samples."""
     if meta is not None and X_clean is not None:
         raise ValueError("clean data was given 2 times, as meta and X_clean. Pass one of them.")
     if (X_clean is None) != (y_clean is None):
@@ -120,14 +117,14 @@ def separate_samples(meta: object, X_clean: object, y_clean: object, y_clean_noi
     if y_clean_noisy is not None and meta is None and X_clean is None:
         raise ValueError("y_clean_noisy was given without meta. Pass noisy labels of verified samples of X in y.")
     if meta is None:
-        return X_clean, y_clean
+        return X_clean, y_clean, y_clean_noisy
     if isinstance(meta, Dataset):
         _check_dataset(meta, "meta")
-        return meta, _labels_of_pairs(meta, "meta")
+        return meta, _labels_of_pairs(meta, "meta"), y_clean_noisy
     if not isinstance(meta, tuple | list) or len(meta) != 2:
         got = type(meta).__name__
         raise ValueError(f"meta must be a pair (X_clean, y_clean), got a {got}. Pass noisy labels as y_clean_noisy.")
-    return tuple(meta)
+    return *meta, y_clean_noisy
 
 
 # ---------------------------------------------------------------------------- rows

@@ -1,18 +1,22 @@
-"""Parameters of the nets of a fit, including automatic defaults."""
+"""Parameters of a fit and of its nets: valid values, and automatic defaults."""
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import ceil
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.sparse import issparse
+from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.sparsefuncs import min_max_axis
+from skorch import NeuralNetClassifier
 from skorch.callbacks import Callback
 from torch import nn
 
+from ..meta_gradient._forward_pass import PRECISIONS
 from ..nets import MLP, DatasetRows, Rows
 from ..nets._net import Standardise
 
@@ -30,6 +34,97 @@ OPTIMIZERS = {
 # built-in networks and their parameters
 MODULES: dict[str, dict[str, Any]] = {"mlp": {}, "linear": {"module__hidden": ()}}
 
+# ---------------------------------------------------------------------------- valid values
+# constraints for `_parameter_constraints`, as in scikit-learn
+NUMBER = Interval(Real, 0, np.inf, closed="left")
+POSITIVE = Interval(Real, 0, np.inf, closed="neither")
+FRACTION = Interval(Real, 0, 1, closed="left")
+COUNT = Interval(Integral, 1, None, closed="left")
+COUNT_FROM_0 = Interval(Integral, 0, None, closed="left")
+ALL_ROWS = Options(Integral, {-1})
+# names of input types
+_DTYPES = {"auto", "bfloat16", "float16", "float32", "float64", "uint8", "int32", "int64"}
+
+# initial estimates of T that need a warm-up
+OF_WARM_UP = ("gold", "gold-shrunk", "anchor", "confusion")
+
+# parameters with the same valid values in all classifiers that have them
+CONSTRAINTS: dict[str, list[Any]] = {
+    "module": [nn.Module, StrOptions(set(MODULES)), callable],
+    "lr": [POSITIVE, StrOptions({"auto"})],
+    "max_epochs": [COUNT_FROM_0, StrOptions({"auto"})],
+    "batch_size": [COUNT, ALL_ROWS],
+    "optimizer": [StrOptions(set(OPTIMIZERS) | {cls.__name__ for cls in OPTIMIZERS.values()}), callable],
+    "dtype": [StrOptions(_DTYPES), torch.dtype],
+    "precision": [StrOptions(set(PRECISIONS))],
+    "batch_transform": [callable, None],
+    "callbacks": [list, tuple, None],
+    "train_split": [callable, None],
+    "random_state": ["random_state"],
+    "verbose": ["verbose"],
+    "transition_init": [StrOptions({*OF_WARM_UP, "count", "diagonal"}), "array-like"],
+    "warm_up_epochs": [COUNT, None],
+    "validation_fraction": [FRACTION],
+    "anchor_percentile": [Interval(Real, 0, 100, closed="right"), StrOptions({"auto"}), None],
+    "inner_lr": [POSITIVE, None],
+    "meta_batch_size": [COUNT, ALL_ROWS, None],
+    "verified_sampling": [StrOptions({"random", "stratified"})],
+    "n_jobs": [COUNT, Interval(Integral, None, -1, closed="right"), None],
+}
+
+
+def check_device(device: Any) -> None:
+    """Raise if torch cannot use a device."""
+    try:
+        torch.zeros(1, device=device).item()
+    except Exception as error:
+        raise ValueError(f"device={device!r} cannot be used: {error}") from error
+
+
+def named_callbacks(callbacks: Callbacks, net_params: Mapping[str, Any]) -> list[tuple[str, Callback]]:
+    """Copies of the user's callbacks with their settings, and names as in skorch.
+
+    Raise for settings of unknown callbacks, and callbacks that monitor scores without a `train_split`.
+    """
+    settings = {name: value for name, value in net_params.items() if name.startswith("callbacks__")}
+    copies = [(cb[0], copy.copy(cb[1])) if isinstance(cb, tuple | list) else copy.copy(cb) for cb in callbacks or ()]
+    net = NeuralNetClassifier(nn.Identity, callbacks=copies, **settings).initialize_callbacks()
+    of_skorch = {name for name, _ in net._default_callbacks}
+    names, _ = net._callbacks_grouped_by_name()
+    if unknown := [setting for setting in settings if setting.split("__")[1] not in names]:
+        raise ValueError(f"{unknown} set no callback of yours or of skorch. Valid names are {sorted(names)}.")
+    named = [(name, callback) for name, callback in net.callbacks_ if name not in of_skorch]
+    for _, callback in named:
+        score = str(getattr(callback, "monitor", None))
+        if net_params.get("train_split") is None and score.startswith("valid_") and "clean" not in score:
+            raise ValueError(
+                f"{type(callback).__name__} monitors {score!r} of held-out samples, but there are none. Use "
+                "train_split=skorch.dataset.ValidSplit(10), or monitor='train_loss'."
+            )
+    return named
+
+
+# ---------------------------------------------------------------------------- nets
+def as_python(value: Any) -> Any:
+    """Convert numpy scalars, e.g. from parameter grids: torch loaders only accept int."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def net_params_of(shared: dict[str, Any], module: nn.Module | None, of_stage: dict[str, Any]) -> dict[str, Any]:
+    """Merge the parameters of a fit with a trained module and parameters of a stage, which take precedence."""
+    module = shared["module"] if module is None else module
+    left_out = ["optimizer__"] if "optimizer" in of_stage else []
+    if isinstance(module, nn.Module):
+        left_out += ["module__"]
+        module = copy.deepcopy(module)
+    params = {name: value for name, value in shared.items() if not name.startswith(tuple(left_out))}
+    params |= {"module": module} | of_stage
+    is_adam = params["optimizer"] is torch.optim.Adam
+    is_fused = is_adam and not any(f"optimizer__{name}" in params for name in _IMPLEMENTATIONS)
+    return params | ({"optimizer__fused": True} if is_fused else {})
+
+
+# ---------------------------------------------------------------------------- automatic defaults
 # minimum epochs and steps with max_epochs="auto", measured by examples/benchmarks/defaults.py
 _LEAST_EPOCHS, _LEAST_STEPS = 30, 500
 # learning rates with lr="auto"; the rates of Adam were measured by the same script
@@ -54,26 +149,6 @@ _CONSTANT_SPREAD = 1e-6
 _IMPLEMENTATIONS = ("fused", "foreach", "capturable", "differentiable")
 
 
-def as_python(value: Any) -> Any:
-    """Convert numpy scalars, e.g. from parameter grids: torch loaders only accept int."""
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def net_params_of(shared: dict[str, Any], module: nn.Module | None, of_stage: dict[str, Any]) -> dict[str, Any]:
-    """Merge the parameters of a fit with a trained module and parameters of a stage, which take precedence."""
-    module = shared["module"] if module is None else module
-    left_out = ["optimizer__"] if "optimizer" in of_stage else []
-    if isinstance(module, nn.Module):
-        left_out += ["module__"]
-        module = copy.deepcopy(module)
-    params = {name: value for name, value in shared.items() if not name.startswith(tuple(left_out))}
-    params |= {"module": module} | of_stage
-    is_adam = params["optimizer"] is torch.optim.Adam
-    is_fused = is_adam and not any(f"optimizer__{name}" in params for name in _IMPLEMENTATIONS)
-    return params | ({"optimizer__fused": True} if is_fused else {})
-
-
-# ---------------------------------------------------------------------------- automatic defaults
 def params_of_fit(params: dict[str, Any], noisy: Rows, n_classes: int) -> dict[str, Any]:
     """Replace names of optimisers and built-in networks, and "auto" by values that depend on samples and network."""
     if isinstance(params["optimizer"], str):

@@ -25,7 +25,7 @@ from torch import Tensor, nn
 from ..labels._read import Labels
 from ..nets import NoisyLabelNet, Rows
 from ..nets._rows import Batch
-from ..persistence._storage import FitState, SaveState
+from ..persistence import FitState, SaveState
 from ..selection import CleanLoss, Selection
 from ..updates import Update
 from ._parameters import as_python, net_params_of, params_of_fit, prior_precision

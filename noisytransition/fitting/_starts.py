@@ -20,7 +20,7 @@ from ..transition import (
 )
 from ..transition._checks import check_transition_matrix
 from ..transition._estimation import floor_transition_matrix, normalise_rows
-from ._checks import OF_WARM_UP
+from ._parameters import OF_WARM_UP
 from ._run import FitContext
 
 # noise rate of "diagonal", typical for labels from crowdsourcing and rules: a choice, not measured

@@ -15,9 +15,8 @@ from ..base._classifier import NoisyLabelClassifier
 from ..base._noise_model_mixin import NoiseModelMixin
 from ..data._read import DRAWS
 from ..data._warnings import warn_if_sparse, warn_of_groups
-from ..fitting._checks import CONSTRAINTS, NUMBER
 from ..fitting._cross_fitting import check_folds, cross_fit, groups_of_both, predict_from_clean, train_on_both
-from ..fitting._parameters import Module
+from ..fitting._parameters import CONSTRAINTS, NUMBER, Module
 from ..fitting._run import FitContext
 from ..fitting._starts import classes_without_clean_rows, start_of_transition
 from ..labels._pandas import in_class_order
@@ -193,7 +192,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
 
     def _posterior(self, run: FitContext, fit: NoiseFit, of_alone: NDArray | None, clean: Rows) -> NDArray[np.float64]:
         """P(true | x, label) of the noisy samples, from features, label and a network of the clean samples."""
-        of_noisy, of_clean = self.noise_model_._views(fit, self.transition_matrix_)
+        of_noisy, of_clean = self.noise_model_._views(fit, self.noise_model_.transition_matrix_)
         has_label = run.labels.noisy >= 0
         of_noisy = Views(*(of[has_label] for of in of_noisy if of is not None))
         proba = None if of_alone is None else predict_from_clean(run, "clean", clean, run.noisy)

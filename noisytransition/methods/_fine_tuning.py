@@ -3,8 +3,7 @@
 from typing import Any, ClassVar
 
 from ..base._classifier import NoisyLabelClassifier
-from ..fitting._checks import CONSTRAINTS, COUNT_FROM_0, POSITIVE
-from ..fitting._parameters import Module
+from ..fitting._parameters import CONSTRAINTS, COUNT_FROM_0, POSITIVE, Module
 from ..fitting._run import FitContext
 
 

@@ -7,8 +7,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from ..base._classifier import NoisyLabelClassifier
-from ..fitting._checks import CONSTRAINTS, COUNT_FROM_0
-from ..fitting._parameters import Module
+from ..fitting._parameters import CONSTRAINTS, COUNT_FROM_0, Module
 from ..fitting._run import FitContext
 from ..losses import GeneralizedCrossEntropyLoss
 from ..updates import Truncation

@@ -10,10 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from ..base._classifier import NoisyLabelClassifier, name_of, with_attributes
-from ..fitting._checks import check_device
-from ..fitting._parameters import built_in
+from ..fitting._parameters import built_in, check_device
 from ..nets import MLP, NoisyLabelNet
-from ..persistence._storage import read
+from ..persistence import read
 
 # net parameters that affect predictions
 _OF_PREDICTION = ("module", "batch_size", "device", "dtype", "precision", "compile", "iterator_valid", "classes")

@@ -7,8 +7,7 @@ from numpy.typing import ArrayLike
 
 from ..base._classifier import NoisyLabelClassifier
 from ..base._noise_model_mixin import NoiseModelMixin
-from ..fitting._checks import CONSTRAINTS, NUMBER
-from ..fitting._parameters import Module
+from ..fitting._parameters import CONSTRAINTS, NUMBER, Module
 from ..fitting._run import FitContext
 from ..fitting._starts import keep_transition, start_of_transition
 from ..losses import ForwardLoss, GoldCorrectionLoss

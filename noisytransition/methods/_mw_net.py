@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..base._classifier import NoisyLabelClassifier
 from ..data._read import Samples
-from ..fitting._checks import CONSTRAINTS, POSITIVE
-from ..fitting._parameters import Module
+from ..fitting._parameters import CONSTRAINTS, POSITIVE, Module
 from ..fitting._run import FitContext
 from ..labels._read import complete_codes
 from ..losses import WeightedLoss

@@ -1,7 +1,7 @@
 """Meta-estimator that trains any scikit-learn classifier on noisy labels."""
 
 from __future__ import annotations
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
@@ -21,8 +21,8 @@ from ..base._classifier import REQUESTED, NoisyLabelClassifier
 from ..base._noise_model_mixin import NoiseModelMixin
 from ..data._read import separate_samples
 from ..data._warnings import warn_of_groups
-from ..fitting._checks import CONSTRAINTS
 from ..fitting._cross_fitting import check_folds, fold_of_samples
+from ..fitting._parameters import CONSTRAINTS
 from ..fitting._run import progress_bar
 from ..labels._pandas import in_class_order, warn_of_order
 from ..labels._read import Labels, SeparateLabels, labels_of_fit
@@ -196,9 +196,8 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         if not any(hasattr(of, "predict_proba") for of in (self.estimator, type(self.estimator))):
             name = type(self.estimator).__name__
             raise ValueError(f"{name} has no predict_proba. Wrap it, for example in CalibratedClassifierCV.")
-        X_clean, y_clean = separate_samples(meta, X_clean, y_clean, y_clean_noisy)
-        rows = self._read(X, y, y_verified, (X_clean, y_clean, y_clean_noisy), sample_weight, sources, groups)
-        self._train(rows)
+        separate = separate_samples(meta, X_clean, y_clean, y_clean_noisy)
+        self._train(self._read(X, y, y_verified, separate, sample_weight, sources, groups))
         warn_of_reasons(self.diagnostics_, stacklevel=3)
         return self
 
@@ -244,20 +243,20 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
     def _predicted(self, rows: _Rows, folds: NDArray[np.intp], targets: list[_Target]) -> OutOfFold:
         """Train without each fold, on the labels in its place of `targets`, and predict it."""
         proba = np.empty((len(folds), len(rows.labels.classes)))
-        tasks = (
-            delayed(_proba_without)(self.estimator, rows, *target, folds == i, np.flatnonzero(folds == i))
-            for i, target in enumerate(targets)
-        )
-        for i, of_fold in enumerate(self._done(tasks)):
+        for i, of_fold in enumerate(self._without_each(rows, folds, targets)):
             proba[folds == i] = of_fold
         return out_of_fold_of(Candidate(0, *np.split(proba, [len(rows.labels.noisy)])), rows.labels)
 
-    def _done(self, tasks: Iterable[Any]) -> Any:
-        """Yield the results of the trainings without each fold."""
+    def _without_each(
+        self, rows: _Rows, folds: NDArray[np.intp], targets: list[_Target], *, of_all: bool = False
+    ) -> list[NDArray]:
+        """Train without each fold, and predict it; with `of_all`, predict all samples."""
+        predict = delayed(_proba_without)
+        tasks = (predict(self.estimator, rows, target, folds == i, of_all) for i, target in enumerate(targets))
         if not self.verbose:
             return Parallel(self.n_jobs)(tasks)
         results = Parallel(self.n_jobs, return_as="generator")(tasks)
-        return progress_bar("training without each fold", results, total=self.cv)
+        return list(progress_bar("training without each fold", results, total=self.cv))
 
     def _calibrated(self, out_of_fold: OutOfFold, classes: NDArray) -> NoiseFit:
         """Fit of the noise, with the calibration of the predictions."""
@@ -273,18 +272,13 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         nothing = _OfClean(None, [None] * (self.cv + 1), None)
         if np.bincount(labels.clean, minlength=len(labels.classes)).min() < 2:
             return nothing
-        everywhere = np.arange(len(folds))
-        tasks = (
-            delayed(_proba_without)(self.estimator, rows, *rows.verified, folds == i, everywhere)
-            for i in range(self.cv)
-        )
         with suppress(ValueError):  # such as of an estimator with folds
-            proba = np.stack([*self._done(tasks)])
+            proba = np.stack(self._without_each(rows, folds, [rows.verified] * self.cv, of_all=True))
             trained = _trained(self.estimator, rows, *rows.verified)
-            of_all = _proba(trained, _safe_indexing(rows.X, everywhere[:n]), labels.classes)
+            of_all = _proba(trained, _safe_indexing(rows.X, np.arange(n)), labels.classes)
             shift = -self.noise_model_.log_prior_ratio_
             of_noisy = [shift_class_prior(of, shift) for of in (*proba[:, :n], of_all)]
-            return _OfClean(trained, of_noisy, shift_class_prior(proba[folds, everywhere], shift))
+            return _OfClean(trained, of_noisy, shift_class_prior(proba[folds, np.arange(len(folds))], shift))
         return nothing
 
     def _targets(self, rows: _Rows, fit: NoiseFit, T: NDArray, alone: _OfClean) -> tuple[list[_Target], Views]:
@@ -390,11 +384,12 @@ def _stacked(X: Any, X_clean: Any) -> Any:
 
 # ---------------------------------------------------------------------------- the estimator
 def _proba_without(
-    estimator: Any, rows: _Rows, labels: NDArray, weight: NDArray, out: NDArray, predicted: NDArray
+    estimator: Any, rows: _Rows, target: _Target, out: NDArray[np.bool_], of_all: bool
 ) -> NDArray[np.float64]:
-    """Train without the samples in `out`, and predict the probabilities of samples at some positions."""
+    """Train without the samples in `out`, and predict their probabilities, or those of all samples."""
+    labels, weight = target
     trained = _trained(estimator, rows, np.where(out, -1, labels), weight)
-    return _proba(trained, _safe_indexing(rows.X, predicted), rows.labels.classes)
+    return _proba(trained, _safe_indexing(rows.X, np.flatnonzero(out | of_all)), rows.labels.classes)
 
 
 def _trained(estimator: Any, rows: _Rows, labels: NDArray, weight: NDArray) -> Any:

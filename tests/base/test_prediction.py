@@ -10,7 +10,7 @@ from torch import nn
 from training import fit, fit_noisy, refused
 
 from noisytransition import CrossEntropyClassifier, load
-from noisytransition.fitting import _checks
+from noisytransition.fitting import _parameters
 
 
 @pytest.mark.parametrize("cls", CLASSIFIERS)
@@ -79,7 +79,7 @@ def test_a_gpu_that_is_not_there_is_an_error_before_training(blobs, tmp_path, mo
             raise RuntimeError("no driver")
         return torch.ones(*size)
 
-    monkeypatch.setattr(_checks.torch, "zeros", zeros)
+    monkeypatch.setattr(_parameters.torch, "zeros", zeros)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
     for cls in CLASSIFIERS:
         with refused("device='cuda' cannot be used"):

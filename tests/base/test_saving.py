@@ -15,7 +15,7 @@ from training import fit
 
 from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, GLCClassifier, MWNetClassifier, load
 from noisytransition.methods import METHODS
-from noisytransition.persistence._storage import read, write
+from noisytransition.persistence import read, write
 from noisytransition.transition import pair_noise
 
 

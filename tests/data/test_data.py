@@ -48,7 +48,8 @@ def told(clf, *args, **kwargs):
 @pytest.mark.parametrize("wrap", [partial(pd.Series, dtype=object), list])
 def test_objects_are_labels_of_the_type_that_all_have(kind, wrap):
     values = (np.arange(30) % 2).astype(kind).tolist()
-    data = read_rows(GLCClassifier(), np.zeros((30, 2)), wrap(values), wrap(values[:9] + [None] * 21))
+    true = wrap(values[:9] + [None] * 21)
+    data = read_rows(GLCClassifier(), np.zeros((30, 2)), wrap(values), true, (None, None, None), None, None, None)
     assert data.labels.classes.tolist() == [kind(0), kind(1)]
     assert data.labels.classes.dtype == np.array(values).dtype
 

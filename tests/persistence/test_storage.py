@@ -12,7 +12,7 @@ from safetensors.torch import save_file
 from skorch.history import History
 from torch import nn
 
-from noisytransition.persistence._storage import KINDS, is_plain, read, write
+from noisytransition.persistence import KINDS, is_plain, read, write
 
 
 class Point(NamedTuple):

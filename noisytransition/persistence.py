@@ -19,7 +19,7 @@ from skorch.callbacks import Callback
 from skorch.history import History
 from torch import Tensor
 
-from ..nets._net import NoisyLabelNet, uncompiled
+from .nets._net import NoisyLabelNet, uncompiled
 
 # content of a file, and version of the format
 _FORMAT = "noisytransition {}, version 5"
@@ -178,6 +178,7 @@ class SaveState(Callback):
             self.state.restore(self.stage, net)
 
     def on_epoch_end(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
+        """Save the stage."""
         if self.state is not None:
             self.state.save(self.stage, net)
 

@@ -1,1 +1,0 @@
-"""File format of saved fits and fitted classifiers."""
