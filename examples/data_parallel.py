@@ -109,7 +109,8 @@ class _Together(FitContext):
 
     def _train(self, stage: str, net: NoisyLabelNet, rows: Rows) -> None:
         """Train a net from the initial weights of the first process."""
-        if self.state is not None and not _agree(self.state.progress(stage)):
+        saved = self.state and self.state.saved(stage)
+        if self.state is not None and not _agree(saved and (len(saved["history"]), saved["complete"])):
             raise ValueError(
                 f"the processes read different states of {stage!r} in {str(self.state.path)!r}. Use a folder on a disk "
                 "that all hosts share, or omit state."

@@ -143,25 +143,15 @@ class FitState:
                 )
             self.seed = saved["seed"]
 
-    def _file(self, stage: str) -> Path:
-        return self.path / f"{stage}.stage"
-
-    def progress(self, stage: str) -> tuple[int, bool]:
-        """Number of saved epochs of the stage, and whether it has ended."""
-        if not self._file(stage).exists():
-            return 0, False
-        saved = read(self._file(stage), "fit")
-        return len(saved["history"]), saved["complete"]
+    def saved(self, stage: str) -> dict[str, Any] | None:
+        """Read the state of the stage, if it was saved."""
+        file = self.path / f"{stage}.stage"
+        return read(file, "fit") if file.exists() else None
 
     def save(self, stage: str, net: "NoisyLabelNet", *, complete: bool = False) -> None:
         """Replace the file of the stage by the state of the net."""
         about = {"fingerprint": self.fingerprint, "seed": self.seed, "complete": complete}
-        write(self._file(stage), "fit", about | net_state(net))
-
-    def restore(self, stage: str, net: "NoisyLabelNet") -> None:
-        """Load the saved state, if any, into an initialised net."""
-        if self._file(stage).exists():
-            restore_net(net, read(self._file(stage), "fit"))
+        write(self.path / f"{stage}.stage", "fit", about | net_state(net))
 
 
 class SaveState(Callback):
@@ -175,7 +165,8 @@ class SaveState(Callback):
         """Restore the stage after other callbacks were reset. Raise if the net has state that cannot be saved."""
         if self.state is not None:
             net_state(net)
-            self.state.restore(self.stage, net)
+            if saved := self.state.saved(self.stage):
+                restore_net(net, saved)
 
     def on_epoch_end(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
         """Save the stage."""

@@ -28,14 +28,14 @@ class Selection(Callback):
         self.states_: list[State] = []
 
     def on_epoch_end(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
-        """Save the state of the loss if an EarlyStopping may restore this epoch."""
-        if any(_restores_best(callback) for _, callback in net.callbacks_):
-            self.states_.append(_copied(net.criterion_))
+        """Save the state of the loss: an EarlyStopping may restore this epoch."""
+        self.states_.append(_copied(net.criterion_))
 
     def on_train_end(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
         """Restore the loss of the best epoch of an EarlyStopping callback."""
         for _, callback in net.callbacks_:
-            if _restores_best(callback) and 0 < callback.best_epoch_ <= len(self.states_):
+            restores_best = isinstance(callback, EarlyStopping) and callback.load_best
+            if restores_best and 0 < callback.best_epoch_ <= len(self.states_):
                 net.criterion_.load_state_dict(self.states_[callback.best_epoch_ - 1])
         self.states_ = []
 
@@ -149,7 +149,3 @@ def _outputs(net: "NoisyLabelNet", rows: "Rows") -> tuple[Tensor, Tensor]:
 def _copied(part: nn.Module) -> State:
     """Copy the state of a module or loss."""
     return {name: value.detach().clone() for name, value in part.state_dict().items()}
-
-
-def _restores_best(callback: Callback) -> bool:
-    return isinstance(callback, EarlyStopping) and callback.load_best

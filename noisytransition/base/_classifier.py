@@ -36,7 +36,6 @@ from ..fitting._parameters import (
     Module,
     Optimizer,
     RandomState,
-    as_python,
     check_device,
     named_callbacks,
 )
@@ -349,7 +348,8 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             device = next((str(p.device) for p in parameters), "cpu")
         lines = max(int(self.verbose) - 1, 0)  # verbose=1 shows the progress bar
         of_fit = {"classes": np.arange(len(classes)), "device": device, "verbose": lines}
-        return {name: as_python(value) for name, value in own.items()} | of_fit
+        # torch's loaders take int, but no numpy scalars, such as those of parameter grids
+        return {k: value.item() if isinstance(value, np.generic) else value for k, value in own.items()} | of_fit
 
     # ---- predict
     @property

@@ -57,7 +57,7 @@ def warn_of_copies(rows: Rows, clean: Rows) -> None:
         )
 
 
-def warn_of_groups(X: Any, y: NDArray[np.intp], stacklevel: int) -> None:
+def warn_of_groups(X: Any, y: NDArray[np.intp]) -> None:
     """Warn of samples that are not independent: copies, near copies, or samples that resemble the one before or after.
 
     X is compared if it is a numeric array of several columns, rows of one, or a data frame of numbers; y has the
@@ -85,7 +85,7 @@ def warn_of_groups(X: Any, y: NDArray[np.intp], stacklevel: int) -> None:
     warnings.warn(
         f"{text}. If these are not independent, such as images of a patient, pass groups=, so that no group is in two "
         "folds.",
-        stacklevel=stacklevel,
+        stacklevel=4,
     )
 
 
@@ -130,14 +130,14 @@ def _near_copies(X: Any, n: int, continuous: NDArray[np.intp], smallest: int) ->
     return float((gaps.max(axis=1) > gaps.sum(axis=1) / 2).mean())
 
 
-def warn_if_sparse(rows: Rows, stacklevel: int) -> None:
+def warn_if_sparse(rows: Rows) -> None:
     """Warn if nearly all entries of a sparse matrix are 0: a network would mostly multiply by 0."""
     if not isinstance(rows, SparseRows) or rows.X.nnz > _SPARSE * np.prod(rows.X.shape):
         return
     warnings.warn(
         f"X is sparse with {rows.X.shape[1]:,} columns, and networks read dense batches, which is slow. "
         "TransitionClassifierCV(LogisticRegression()) reads it as it is; or reduce it by TruncatedSVD first.",
-        stacklevel=stacklevel,
+        stacklevel=4,
     )
 
 

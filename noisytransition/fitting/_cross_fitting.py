@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from math import ceil
@@ -73,11 +74,12 @@ class HeldOutPosteriors(Callback):
 def predict_from_clean(run: FitContext, stage: str, clean: Rows, rows: Rows) -> NDArray | None:
     """Posteriors by a network of clean samples alone, without the user's schedules and scores; None if it diverges."""
     kept = [(name, callback) for name, callback in run.params["callbacks"] if not isinstance(callback, _BOUND)]
-    params = run.params | {"callbacks": kept, "train_split": None, "labels": "clean"}
-    if len(clean) < params["batch_size"] and "iterator_train__drop_last" in params:
-        params["iterator_train__drop_last"] = False  # it would drop all batches
+    of_clean = copy(run)
+    of_clean.params = run.params | {"callbacks": kept, "train_split": None, "labels": "clean"}
+    if len(clean) < run.params["batch_size"] and "iterator_train__drop_last" in run.params:
+        of_clean.params["iterator_train__drop_last"] = False  # it would drop all batches
     with suppress(DivergenceError):
-        proba: NDArray = run.train(stage, clean, params=params).predict_proba(rows)
+        proba: NDArray = of_clean.train(stage, clean).predict_proba(rows)
         return proba
     return None
 
@@ -181,7 +183,7 @@ def fold_of_samples(noisy: NDArray, clean: NDArray, groups: OfBoth | None, cv: i
     Groups are stratified by the label of their first sample, which is a clean one if they have any.
     """
     random = np.random.default_rng(seed)
-    n_noisy, n_clean = n_folds(cv)
+    n_noisy, n_clean = (cv, cv) if cv else _SPLIT
     if groups is None:
         return fold_of_rows(noisy, n_noisy, random), fold_of_rows(clean, n_clean, random)
     of_clean, of_noisy = np.split(in_order_of_appearance(np.concatenate(groups[::-1])), [len(clean)])
@@ -207,11 +209,6 @@ def fold_of_rows(y: NDArray, n: int, random: np.random.Generator) -> NDArray[np.
     return folds
 
 
-def n_folds(cv: int | None) -> tuple[int, int]:
-    """Numbers of folds of noisy and clean samples; without `cv`, one of them is held out."""
-    return (cv, cv) if cv else _SPLIT
-
-
 def check_folds(cv: int | None, n_noisy: int, n_clean: int, groups: OfBoth | None) -> None:
     """Raise if samples, or groups of samples, are fewer than folds; there may be no clean samples."""
     what = "samples"
@@ -219,6 +216,7 @@ def check_folds(cv: int | None, n_noisy: int, n_clean: int, groups: OfBoth | Non
         what = "groups of samples"
         n_clean = len(np.unique(groups[1]))
         n_noisy = len(np.unique(np.concatenate(groups)))
-    for n, least, kind in zip((n_noisy, n_clean), n_folds(cv), ("noisy", "clean"), strict=True):
+    least_noisy, least_clean = (cv, cv) if cv else _SPLIT
+    for n, least, kind in ((n_noisy, least_noisy, "noisy"), (n_clean, least_clean, "clean")):
         if n < least and (n or kind == "noisy"):
             raise ValueError(f"cv={cv} needs at least {least} {kind} {what}, got {n}. Pass more or lower cv.")

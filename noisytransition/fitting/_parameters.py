@@ -105,11 +105,6 @@ def named_callbacks(callbacks: Callbacks, net_params: Mapping[str, Any]) -> list
 
 
 # ---------------------------------------------------------------------------- nets
-def as_python(value: Any) -> Any:
-    """Convert numpy scalars, e.g. from parameter grids: torch loaders only accept int."""
-    return value.item() if isinstance(value, np.generic) else value
-
-
 def net_params_of(shared: dict[str, Any], module: nn.Module | None, of_stage: dict[str, Any]) -> dict[str, Any]:
     """Merge the parameters of a fit with a trained module and parameters of a stage, which take precedence."""
     module = shared["module"] if module is None else module
@@ -177,8 +172,9 @@ def prior_precision(params: dict[str, Any], noisy: Rows) -> float:
     which a feature is in less than one sample of a batch on average: Adam divides by the size of gradients, most of
     which are then 0. `params` are those of `params_of_fit`.
     """
+    is_built_in = params["module"] is MLP and params.get("module__mean") is not None
     is_adam = params["optimizer"] is torch.optim.Adam
-    if params["module"] is not MLP or not is_adam or "optimizer__weight_decay" in params:
+    if not is_built_in or not is_adam or "optimizer__weight_decay" in params:
         return 0.0
     x = _some(noisy, params["module__n_in"]).inputs().to("cpu", torch.float32)
     size = len(noisy) if params["batch_size"] == -1 else params["batch_size"]

@@ -25,10 +25,10 @@ from torch import Tensor, nn
 from ..labels._read import Labels
 from ..nets import NoisyLabelNet, Rows
 from ..nets._rows import Batch
-from ..persistence import FitState, SaveState
+from ..persistence import FitState, SaveState, restore_net
 from ..selection import CleanLoss, Selection
 from ..updates import Update
-from ._parameters import as_python, net_params_of, params_of_fit, prior_precision
+from ._parameters import net_params_of, params_of_fit, prior_precision
 
 # progress bar with elapsed and remaining time and the stage
 _FORMAT = "{percentage:3.0f}%|{bar:25}| {elapsed}, {remaining} left: {desc}"
@@ -85,7 +85,6 @@ class FitContext:
         stage: str,
         rows: Rows | None = None,
         *,
-        params: dict[str, Any] | None = None,
         loss: Callable[..., nn.Module] | nn.Module = nn.CrossEntropyLoss,
         update: Update | None = None,
         select: Selection | None = None,
@@ -101,8 +100,8 @@ class FitContext:
         ----------
         stage : str
             Name of the training in `histories` and in a saved state.
-        rows, params : optional
-            Training samples, by default the noisy ones, and parameters that replace `FitContext.params`.
+        rows : Rows, optional
+            Training samples. Default: the noisy ones.
         loss, update, select : optional
             Criterion, update of its parameters, and selection of an epoch or T. Pass a loss with random initial values
             as a callable, so that the seed determines them.
@@ -118,18 +117,17 @@ class FitContext:
         if "optimizer" not in net_params:
             net_params = self._weight_decay(rows, module) | net_params
         rows = self.noisy if rows is None else rows
-        params = self.params if params is None else params
-        net_params = net_params_of(params, module, net_params)
+        net_params = net_params_of(self.params, module, net_params)
         if validation_fraction and net_params.get("train_split") is None:  # the same samples in each stage
             net_params["train_split"] = ValidSplit(validation_fraction, random_state=self.seed)
         if update is not None:
             groups = net_params.get("optimizer__param_groups", ())
             net_params["optimizer__param_groups"] = [*update.param_groups, *groups]
-        if any(getattr(callback, "load_best", False) for _, callback in params["callbacks"]):
+        if any(getattr(callback, "load_best", False) for _, callback in self.params["callbacks"]):
             select = Selection()  # restores the loss of the selected epoch
         elif select is not None and select.needs_validation and net_params.get("train_split") is None:
             select = None
-        net_params["callbacks"] = self._callbacks(stage, params["callbacks"], callbacks)
+        net_params["callbacks"] = self._callbacks(stage, self.params["callbacks"], callbacks)
         trained = net(**net_params, criterion=loss, update=update, select=select)
         trained.begin(rows, self.classes, self.seed)
         self._train(stage, trained, rows)
@@ -150,13 +148,13 @@ class FitContext:
         """Train a net; with a saved state, only the remaining epochs."""
         if n_before := self._n_elsewhere + len(self.histories):
             torch.manual_seed(self.seed + n_before)  # each stage draws its own batches
-        done, is_complete = (0, False) if self.state is None else self.state.progress(stage)
-        if self.state is not None and is_complete:
-            self.state.restore(stage, net)
+        saved = self.state and self.state.saved(stage)
+        if saved and saved["complete"]:
+            restore_net(net, saved)
             return
         if net.verbose:  # a heading for skorch's table
             print(stage.replace("_", " "))
-        net.partial_fit(rows, rows.label, epochs=net.max_epochs - done)
+        net.partial_fit(rows, rows.label, epochs=net.max_epochs - (len(saved["history"]) if saved else 0))
         for epoch in net.history:
             epoch["batches"] = []  # histories of single batches are large
         if self.state is not None:
@@ -226,7 +224,7 @@ def torch_as_it_was() -> Iterator[None]:
 
 # ---------------------------------------------------------------------------- is a saved fit the same
 class _Hasher(NumpyHasher):
-    """joblib's hash, of tensors and CSR matrices by value. As in a pickle, functions and classes are names."""
+    """joblib's hash, of numbers, tensors and CSR matrices by value. As in a pickle, functions and classes are names."""
 
     def save(self, obj: Any) -> None:
         if isinstance(obj, Tensor):
@@ -234,13 +232,15 @@ class _Hasher(NumpyHasher):
             obj = str(values.dtype), tuple(values.shape), values.reshape(-1).view(torch.uint8).numpy()
         elif issparse(obj):
             obj = obj.shape, obj.data, obj.indices.astype(np.int64), obj.indptr.astype(np.int64)
+        elif isinstance(obj, np.generic):
+            obj = obj.item()
         super().save(obj)
 
 
 def describe_fit(estimator: BaseEstimator, noisy: Rows, clean: Rows, labels: Labels) -> dict[str, str]:
     """Hash the class, parameters (except callbacks) and data of a fit, and versions that can affect its result."""
     left_out = ("verbose", "callbacks", "n_jobs")
-    params = {k: as_python(v) for k, v in estimator.get_params(deep=False).items() if not k.startswith(left_out)}
+    params = {k: v for k, v in estimator.get_params(deep=False).items() if not k.startswith(left_out)}
     described = {"class": type(estimator)} | params
     described["X, y"] = [noisy.source, noisy.index, noisy.columns]
     described["sources, groups, weights"] = [labels.by_source, labels.groups, labels.weights, labels.drawn]

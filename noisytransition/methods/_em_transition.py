@@ -253,8 +253,8 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         groups = groups_of_both(run.labels)
         check_folds(self.cv, len(run.noisy), run.n_clean, groups)
         if groups is None:
-            warn_of_groups(run.noisy, run.noisy.label, stacklevel=4)
-        warn_if_sparse(run.noisy, stacklevel=4)
+            warn_of_groups(run.noisy, run.noisy.label)
+        warn_if_sparse(run.noisy)
         if self.verified_sampling == "random":
             return
         if own := sorted(name for name in DRAWS if name in self._net_params):

@@ -210,7 +210,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         beside = None if X_clean is None else SeparateLabels(_num_samples(X_clean), *labels_clean)
         labels = labels_of_fit(_num_samples(X), y, y_verified, beside, sources, sample_weight, groups)
         if labels.groups is None:
-            warn_of_groups(X, labels.given[: labels.n_X], stacklevel=4)
+            warn_of_groups(X, labels.given[: labels.n_X])
         check_prior(self.prior, len(labels.classes), "prior")
         if labels.weights is not None and _weight_name(self.estimator) is None:
             raise ValueError(f"{type(self.estimator).__name__} does not accept sample_weight. Call fit without it.")

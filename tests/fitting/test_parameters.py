@@ -7,6 +7,7 @@ from sklearn.linear_model import LogisticRegression
 from torch import nn, optim
 
 from noisytransition import CrossEntropyClassifier
+from noisytransition.nets import MLP
 
 
 def fitted(module, X, **params):
@@ -87,6 +88,7 @@ def test_other_networks_and_rates_have_no_decay():
     X = table(50)
     assert decay("mlp", X, lr=0.01) == decay("mlp", X, optimizer=optim.SGD) == decay(nn.Linear(50, 3), X) == 0
     assert decay("mlp", X, optimizer__weight_decay=0.1) == 0.1
+    assert decay(MLP, X, module__n_in=50, module__n_out=3) == 0  # inputs are as given
 
 
 def test_rare_features_have_no_decay():

@@ -195,15 +195,15 @@ def test_similar_samples_beside_each_other_and_copies_are_warned_of_unless_they_
     X, _, noisy, _, _ = patients()
     for form in (np.asarray, pd.DataFrame, lambda X: X.reshape(-1, 2, 4)):
         with pytest.warns(UserWarning, match=ALIKE):
-            warn_of_groups(form(X), noisy, stacklevel=1)
+            warn_of_groups(form(X), noisy)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 3))
     rows = rng.permutation(np.repeat(np.arange(200), 5))
     with pytest.warns(UserWarning, match="80% of the samples are copies"):
-        warn_of_groups(X[rows], rows % 2, stacklevel=1)
+        warn_of_groups(X[rows], rows % 2)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warn_of_groups(rng.integers(2, size=(1000, 3)), rows % 2, stacklevel=1)  # three yes-or-no questions
+        warn_of_groups(rng.integers(2, size=(1000, 3)), rows % 2)  # three yes-or-no questions
 
 
 @pytest.mark.parametrize("clf", [small_em(), TransitionClassifierCV(LogisticRegression(), random_state=0)])
@@ -225,7 +225,7 @@ def test_independent_samples_give_no_alarm(load):
             warnings.simplefilter("error")
             texts = np.array(["a text", "another"])[y % 2]
             for features in (X[order], X[order, :1], texts, X[:2], sparse.csr_array(X)):
-                warn_of_groups(features, y[order][: features.shape[0]], stacklevel=1)
+                warn_of_groups(features, y[order][: features.shape[0]])
 
 
 @pytest.mark.parametrize("size", [4, 10])
@@ -239,6 +239,6 @@ def test_near_copies_in_any_order_are_warned_of(size):
         TransitionClassifierCV(LogisticRegression()).fit(X, y, y_verified=verified)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warn_of_groups(rng.normal(size=(600, 8)), y, 1)
-        warn_of_groups(np.round(X), y, 1)  # values that repeat
-        warn_of_groups(np.where(y == 1, 30, 0)[:, None] + rng.normal(size=(600, 8)), y, 1)  # distant classes
+        warn_of_groups(rng.normal(size=(600, 8)), y)
+        warn_of_groups(np.round(X), y)  # values that repeat
+        warn_of_groups(np.where(y == 1, 30, 0)[:, None] + rng.normal(size=(600, 8)), y)  # distant classes
