@@ -30,15 +30,7 @@ from ..data._read import (
     validate_rows,
 )
 from ..data._warnings import warn_of_equal_shares
-from ..fitting._parameters import (
-    CONSTRAINTS,
-    Callbacks,
-    Module,
-    Optimizer,
-    RandomState,
-    check_device,
-    named_callbacks,
-)
+from ..fitting._parameters import CONSTRAINTS, Callbacks, Module, Optimizer, RandomState
 from ..fitting._run import FitContext, describe_fit, torch_as_it_was
 from ..labels._columns import SourceLabels
 from ..likelihood._calibration import Calibration
@@ -286,14 +278,12 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         self._forget()
         try:
             self._validate_params()
-            check_device(self.device)
             separate = separate_samples(meta, X_clean, y_clean, y_clean_noisy)
             data = read_rows(self, X, y, y_verified, separate, sample_weight, sources, groups)
             # before random_state changes
             fingerprint = {} if state is None else describe_fit(self, data.noisy, data.clean, data.labels)
             run = FitContext(
-                self._shared_params(data.labels.classes)
-                | {"callbacks": named_callbacks(self.callbacks, self._net_params)},
+                self._shared_params(data.labels.classes),
                 *data,
                 seed=self._seed(),
                 watch=not self._needs_clean_data,

@@ -40,8 +40,7 @@ HOW_TO_PASS = (
 class FitData(NamedTuple):
     """Noisy and clean samples with class indices as labels, samples without any label, and the labels of all.
 
-    Noisy samples have a weight above 0. Clean samples have ``noisy_label`` (-1 if unknown) and ``sample_weight`` by
-    their draw (with `by_label`), if these are known.
+    Noisy samples have a weight above 0. Clean samples have a ``sample_weight`` by their draw, if it is known.
     """
 
     noisy: Rows
@@ -101,8 +100,7 @@ def _with_labels(rows: Rows, beside: Rows | None, labels: Labels, *, by_label: b
     weight: Any = None if labels.weights is None else 1.0  # the mean weight of the noisy samples
     if by_label and len(clean) and np.ptp(of_draw := labels.weights_of_draw()):
         weight = of_draw
-    pairs = labels.noisy_of_clean if (labels.noisy_of_clean >= 0).any() else None
-    clean = clean.with_columns(label=labels.clean, noisy_label=pairs, sample_weight=weight)
+    clean = clean.with_columns(label=labels.clean, sample_weight=weight)
     return FitData(noisy, clean, rows.take(in_X[~has_label]), labels)
 
 

@@ -101,7 +101,7 @@ def cross_fit(
     without `cv`, if there are too few samples, or if one of the networks diverges.
     """
     epochs = np.unique(-(-run.params["max_epochs"] * np.arange(1, _N_CANDIDATES + 1) // _N_CANDIDATES)).tolist()
-    folds = fold_of_samples(run.noisy.label, run.clean.label, groups_of_both(run.labels), cv, run.seed)
+    folds = fold_of_samples(replace(run.labels, unlabelled=None), cv, run.seed)
     # a network of clean samples alone would never predict a class without samples, which the folds need, too
     per_class = np.bincount(run.clean.label, minlength=len(run.classes))
     train = partial(_train_without, loss=loss, epochs=epochs, alone=cv is not None and per_class.min() >= 2)
@@ -109,12 +109,6 @@ def cross_fit(
     posteriors, of_alone = zip(*run.train_parts(tasks, n_jobs), strict=True)
     has_all = all(proba is not None for proba in of_alone)
     return _out_of_fold(run.labels, folds, epochs, posteriors), _joined(of_alone, folds[1]) if has_all else None
-
-
-def groups_of_both(labels: Labels) -> OfBoth | None:
-    """Groups of the noisy samples with a label, and of the clean samples."""
-    labelled = replace(labels, unlabelled=None)
-    return labelled.of_both(labelled.groups)
 
 
 def _joined(of_folds: Sequence[NDArray], folds: NDArray[np.intp]) -> NDArray:
@@ -177,19 +171,20 @@ def _out_of_fold(labels: Labels, folds: OfBoth, epochs: list[int], posteriors: A
     return predicted._replace(pairs=of_all.pairs, n_clean=of_all.n_clean, n_noisy=of_all.n_noisy)
 
 
-def fold_of_samples(noisy: NDArray, clean: NDArray, groups: OfBoth | None, cv: int | None, seed: int) -> OfBoth:
+def fold_of_samples(labels: Labels, cv: int | None, seed: int) -> OfBoth:
     """Draw a fold of each noisy and of each clean sample, stratified by label; a group is in one fold.
 
     Groups are stratified by the label of their first sample, which is a clean one if they have any.
     """
     random = np.random.default_rng(seed)
     n_noisy, n_clean = (cv, cv) if cv else _SPLIT
+    groups = labels.of_both(labels.groups)
     if groups is None:
-        return fold_of_rows(noisy, n_noisy, random), fold_of_rows(clean, n_clean, random)
-    of_clean, of_noisy = np.split(in_order_of_appearance(np.concatenate(groups[::-1])), [len(clean)])
+        return fold_of_rows(labels.noisy, n_noisy, random), fold_of_rows(labels.clean, n_clean, random)
+    of_clean, of_noisy = np.split(in_order_of_appearance(np.concatenate(groups[::-1])), [len(labels.clean)])
     n_with_clean = of_clean.max(initial=-1) + 1
     _, first = np.unique(np.concatenate([of_clean, of_noisy]), return_index=True)
-    label = np.concatenate([clean, noisy])[first]
+    label = np.concatenate([labels.clean, labels.noisy])[first]
     folds = np.concatenate(
         [fold_of_rows(label[n_with_clean:], n_noisy, random), fold_of_rows(label[:n_with_clean], n_clean, random)]
     )
@@ -209,9 +204,12 @@ def fold_of_rows(y: NDArray, n: int, random: np.random.Generator) -> NDArray[np.
     return folds
 
 
-def check_folds(cv: int | None, n_noisy: int, n_clean: int, groups: OfBoth | None) -> None:
+def check_folds(labels: Labels, cv: int | None) -> None:
     """Raise if samples, or groups of samples, are fewer than folds; there may be no clean samples."""
     what = "samples"
+    n_noisy = len(labels.noisy)
+    n_clean = len(labels.clean)
+    groups = labels.of_both(labels.groups)
     if groups is not None:
         what = "groups of samples"
         n_clean = len(np.unique(groups[1]))

@@ -81,13 +81,14 @@ def check_device(device: Any) -> None:
         raise ValueError(f"device={device!r} cannot be used: {error}") from error
 
 
-def named_callbacks(callbacks: Callbacks, net_params: Mapping[str, Any]) -> list[tuple[str, Callback]]:
+def named_callbacks(params: Mapping[str, Any]) -> list[tuple[str, Callback]]:
     """Copies of the user's callbacks with their settings, and names as in skorch.
 
     Raise for settings of unknown callbacks, and callbacks that monitor scores without a `train_split`.
     """
-    settings = {name: value for name, value in net_params.items() if name.startswith("callbacks__")}
-    copies = [(cb[0], copy.copy(cb[1])) if isinstance(cb, tuple | list) else copy.copy(cb) for cb in callbacks or ()]
+    settings = {name: value for name, value in params.items() if name.startswith("callbacks__")}
+    given = params["callbacks"] or ()
+    copies = [(cb[0], copy.copy(cb[1])) if isinstance(cb, tuple | list) else copy.copy(cb) for cb in given]
     net = NeuralNetClassifier(nn.Identity, callbacks=copies, **settings).initialize_callbacks()
     of_skorch = {name for name, _ in net._default_callbacks}
     names, _ = net._callbacks_grouped_by_name()
@@ -96,7 +97,7 @@ def named_callbacks(callbacks: Callbacks, net_params: Mapping[str, Any]) -> list
     named = [(name, callback) for name, callback in net.callbacks_ if name not in of_skorch]
     for _, callback in named:
         score = str(getattr(callback, "monitor", None))
-        if net_params.get("train_split") is None and score.startswith("valid_") and "clean" not in score:
+        if params.get("train_split") is None and score.startswith("valid_") and "clean" not in score:
             raise ValueError(
                 f"{type(callback).__name__} monitors {score!r} of held-out samples, but there are none. Use "
                 "train_split=skorch.dataset.ValidSplit(10), or monitor='train_loss'."
@@ -145,7 +146,12 @@ _IMPLEMENTATIONS = ("fused", "foreach", "capturable", "differentiable")
 
 
 def params_of_fit(params: dict[str, Any], noisy: Rows, n_classes: int) -> dict[str, Any]:
-    """Replace names of optimisers and built-in networks, and "auto" by values that depend on samples and network."""
+    """Replace names of optimisers and built-in networks, and "auto" by values that depend on samples and network.
+
+    Callbacks are copied and named. Raise for a device that cannot be used, and parameters without effect.
+    """
+    check_device(params["device"])
+    params = params | {"callbacks": named_callbacks(params)}
     if isinstance(params["optimizer"], str):
         params = params | {"optimizer": OPTIMIZERS[params["optimizer"].lower()]}
     of_module = [name for name in params if name.startswith("module__")]

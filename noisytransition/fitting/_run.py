@@ -243,9 +243,9 @@ def describe_fit(estimator: BaseEstimator, noisy: Rows, clean: Rows, labels: Lab
     params = {k: v for k, v in estimator.get_params(deep=False).items() if not k.startswith(left_out)}
     described = {"class": type(estimator)} | params
     described["X, y"] = [noisy.source, noisy.index, noisy.columns]
-    described["sources, groups, weights"] = [labels.by_source, labels.groups, labels.weights, labels.drawn]
     of_clean = None if clean.source is noisy.source else clean.source
-    described["clean set"] = [of_clean, clean.index, clean.columns]
+    described["clean set"] = [of_clean, clean.index, clean.columns, labels.noisy_of_clean, labels.drawn]
+    described["sources, groups, weights"] = [labels.by_source, labels.groups, labels.weights]
     described["version of Python"] = sys.version_info[:2]
     for name in ("noisytransition", "numpy", "skorch", "torch"):
         described[f"version of {name}"] = sys.modules[name].__version__

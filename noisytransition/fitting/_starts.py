@@ -68,7 +68,7 @@ def start_of_transition(
         T = check_transition_matrix(in_class_order(init, run.classes), len(run.classes), "transition_init")
     elif name.startswith("gold") and not run.n_clean:
         raise ValueError(f"transition_init={name!r} needs clean data. Pass y_verified, or meta=(X_clean, y_clean).")
-    elif name == "count" and "noisy_label" not in run.clean.columns:
+    elif name == "count" and not (run.labels.noisy_of_clean >= 0).any():
         raise ValueError(
             "transition_init='count' needs noisy labels of clean samples. Pass y_clean_noisy or y_verified."
         )
@@ -88,7 +88,7 @@ def _start_by_name(
     if name == "diagonal":
         return symmetric_noise(c, _DIAGONAL_RATE)
     if name == "count":  # one pseudo-count per row of T keeps unseen flips possible
-        noisy = run.clean.columns["noisy_label"]
+        noisy = run.labels.noisy_of_clean
         weights = run.clean.columns.get("sample_weight", np.ones(len(noisy)))
         is_pair = noisy >= 0
         counts = np.bincount((c * run.clean.label + noisy)[is_pair], weights[is_pair], minlength=c * c)

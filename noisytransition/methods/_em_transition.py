@@ -1,6 +1,7 @@
 """Joint maximum-likelihood estimation of classifier and T from noisy and clean labels."""
 
 from __future__ import annotations
+from dataclasses import replace
 from functools import partial
 from math import ceil
 from numbers import Integral
@@ -15,7 +16,7 @@ from ..base._classifier import NoisyLabelClassifier
 from ..base._noise_model_mixin import NoiseModelMixin
 from ..data._read import DRAWS
 from ..data._warnings import warn_if_sparse, warn_of_groups
-from ..fitting._cross_fitting import check_folds, cross_fit, groups_of_both, predict_from_clean, train_on_both
+from ..fitting._cross_fitting import check_folds, cross_fit, predict_from_clean, train_on_both
 from ..fitting._parameters import CONSTRAINTS, NUMBER, Module
 from ..fitting._run import FitContext
 from ..fitting._starts import classes_without_clean_rows, start_of_transition
@@ -250,9 +251,8 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     def _check_data(self, run: FitContext) -> None:
         """Raise for too few samples; several sources, no clean samples and stratified ones are valid."""
         check_prior(self.prior, len(run.classes), "prior")
-        groups = groups_of_both(run.labels)
-        check_folds(self.cv, len(run.noisy), run.n_clean, groups)
-        if groups is None:
+        check_folds(replace(run.labels, unlabelled=None), self.cv)
+        if run.labels.groups is None:
             warn_of_groups(run.noisy, run.noisy.label)
         warn_if_sparse(run.noisy)
         if self.verified_sampling == "random":

@@ -214,7 +214,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         check_prior(self.prior, len(labels.classes), "prior")
         if labels.weights is not None and _weight_name(self.estimator) is None:
             raise ValueError(f"{type(self.estimator).__name__} does not accept sample_weight. Call fit without it.")
-        check_folds(self.cv, len(labels.noisy), len(labels.clean), labels.of_both(labels.groups))
+        check_folds(labels, self.cv)
         order = np.concatenate([np.flatnonzero(labels.is_noisy), np.flatnonzero(labels.is_clean)])
         weight = np.ones(len(order))
         if labels.weights is not None:
@@ -225,9 +225,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         """Run the steps of `fit`, and set the fitted attributes."""
         labels = rows.labels
         seed = check_random_state(self.random_state).randint(2**31 - 1)
-        folds = np.concatenate(
-            fold_of_samples(labels.noisy, labels.clean, labels.of_both(labels.groups), self.cv, seed)
-        )
+        folds = np.concatenate(fold_of_samples(labels, self.cv, seed))
         given = np.concatenate([labels.noisy, labels.noisy_of_clean]), rows.weight
         predicted = self._predicted(rows, folds, [given] * self.cv)
         if not len(labels.clean):  # no calibration to the true label
@@ -236,8 +234,8 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         model = LabelNoiseModel(prior=self.prior, verified_sampling=self.verified_sampling)
         self.noise_model_ = model._with_noise(fit, labels.classes, len(labels.classes))
         alone = self._of_clean(rows, folds)
-        (*without_folds, _), _ = self._targets(rows, fit, model.transition_matrix_, alone)
-        predicted = self._predicted(rows, folds, without_folds)
+        targets, _ = self._targets(rows, fit, model.transition_matrix_, alone)
+        predicted = self._predicted(rows, folds, targets[:-1])
         self._keep(rows, self._calibrated(predicted, labels.classes), alone)
 
     def _predicted(self, rows: _Rows, folds: NDArray[np.intp], targets: list[_Target]) -> OutOfFold:
@@ -298,8 +296,8 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         """Train on labels from predictions of the second clones, and set the fitted attributes."""
         labels = rows.labels
         n = len(labels.noisy)
-        (*_, target), of_clean = self._targets(rows, fit, fit.transition_matrix, alone)
-        self.estimator_ = _trained(self.estimator, rows, *target)
+        targets, of_clean = self._targets(rows, fit, fit.transition_matrix, alone)
+        self.estimator_ = _trained(self.estimator, rows, *targets[-1])
         self.clean_estimator_ = alone.estimator
         self.calibration_ = fit.calibration
         self.classes_ = labels.classes

@@ -43,8 +43,8 @@ class Rows(Dataset):
     label : array-like of int, shape (n_samples,), optional
         Default: zeros, for prediction.
     **columns : array-like of shape (n_samples,)
-        Other columns by name, such as ``noisy_label`` (of clean samples), ``is_clean`` and ``weight``. Losses and
-        updates read them by name; `BatchLoader` and `CleanBatches` read ``sample_weight``.
+        Other columns by name, such as ``is_clean`` and ``weight``. Losses and updates read them by name; `BatchLoader`
+        and `CleanBatches` read ``sample_weight``.
 
     Attributes
     ----------

@@ -24,6 +24,7 @@ from noisytransition import (
 )
 from noisytransition.data._warnings import warn_of_groups
 from noisytransition.fitting._cross_fitting import fold_of_rows, fold_of_samples
+from noisytransition.labels._read import Labels
 
 T = np.array([[0.8, 0.2], [0.3, 0.7]])
 
@@ -53,17 +54,23 @@ def small_em(cv=2):
 
 
 # ---------------------------------------------------------------------------- folds
+def labels_of(noisy, clean, groups):
+    """Labels of noisy samples and of separate clean samples."""
+    given, true = (np.concatenate(pair) for pair in ((noisy, [-1] * len(clean)), ([-1] * len(noisy), clean)))
+    return Labels(np.arange(3), given, true, len(noisy), None, None, groups)
+
+
 @given(st.integers(0, 1000), st.sampled_from([2, 3, None]))
 def test_a_group_is_in_one_fold_and_groups_of_one_sample_change_nothing(seed, cv):
     rng = np.random.default_rng(seed)
     noisy, clean = rng.integers(3, size=40), rng.integers(3, size=15)
     of = rng.integers(12, size=55)
-    folds = np.concatenate(fold_of_samples(noisy, clean, (of[:40], of[40:]), cv, seed))
+    folds = np.concatenate(fold_of_samples(labels_of(noisy, clean, of), cv, seed))
     assert all(len(set(folds[of == group])) == 1 for group in of)
     assert set(folds) <= set(range(cv or 3))
     numbers = rng.permutation(55)
-    found = fold_of_samples(noisy, clean, (numbers[:40], numbers[40:]), cv, seed)
-    for one, other in zip(found, fold_of_samples(noisy, clean, None, cv, seed), strict=True):
+    found = fold_of_samples(labels_of(noisy, clean, numbers), cv, seed)
+    for one, other in zip(found, fold_of_samples(labels_of(noisy, clean, None), cv, seed), strict=True):
         np.testing.assert_array_equal(one, other)
     np.testing.assert_array_equal(found[0], fold_of_rows(noisy, cv or 3, np.random.default_rng(seed)))
 
@@ -90,9 +97,7 @@ def test_a_clone_has_seen_no_sample_of_a_group_that_it_predicts():
     with pytest.raises(ValueError, match="NaN"):
         clf.fit(predicted, noisy, y_verified=verified)
     rows = clf._read(predicted, noisy, verified, (None, None, None), None, None, patient)
-    folds = np.concatenate(
-        fold_of_samples(rows.labels.noisy, rows.labels.clean, rows.labels.of_both(rows.labels.groups), 3, 0)
-    )
+    folds = np.concatenate(fold_of_samples(rows.labels, 3, 0))
     given = np.concatenate([rows.labels.noisy, rows.labels.noisy_of_clean]), rows.weight
     assert np.isfinite(clf._predicted(rows, folds, [given] * 3).candidates[0].proba).all()
 
