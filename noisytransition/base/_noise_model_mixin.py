@@ -1,8 +1,9 @@
 """Methods of classifiers with a fitted `LabelNoiseModel`."""
 
 from __future__ import annotations
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,9 +12,23 @@ from sklearn.utils.validation import check_is_fitted
 from ..data._read import Samples, validate_rows
 from ..labels._pandas import names_of_rows, warn_of_order
 from ..noise_model._model import LabelNoiseModel
-from ..noise_model._suggest import Plan, reasons_to_verify
+from ..noise_model._suggest import reasons_to_verify
 from ..report import NoiseReport, noise_report
-from ..transition._noise import RandomState
+
+P = ParamSpec("P")
+Result = TypeVar("Result")
+
+
+def _of_model(
+    method: Callable[Concatenate[LabelNoiseModel, P], Result],
+) -> Callable[Concatenate[NoiseModelMixin, P], Result]:
+    """Method of a classifier that calls this method of its `noise_model_`."""
+
+    @wraps(method)
+    def call(self: NoiseModelMixin, *args: P.args, **kwargs: P.kwargs) -> Result:
+        return method(self._model(), *args, **kwargs)
+
+    return call
 
 
 class NoiseModelMixin:
@@ -42,45 +57,16 @@ class NoiseModelMixin:
         """Expected number of noisy samples of each true class, of shape (n_classes,)."""
         return self._model().noisy_class_counts_
 
-    # ---- error bars and summary of T
+    # ---- error bars and summary of T; some methods are those of `noise_model_`
     @property
     def transition_std_(self) -> NDArray[np.float64]:
         """Standard errors of T, of shape (n_classes, n_classes), if T has error bars."""
         return self._model().transition_std_
 
-    def transition_interval(self, level: float = 0.9) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Compute confidence intervals for T in the population of the samples.
-
-        Parameters
-        ----------
-        level
-            As in `LabelNoiseModel.transition_interval`, which also describes the result.
-        """
-        return self._model().transition_interval(level)
-
-    def transition_summary(self, level: float = 0.9, *, least: float = 0.01, top: int = 15) -> str:
-        """List the most probable label flips, with error bars if T has them (see `transition_interval`).
-
-        Parameters
-        ----------
-        level, least, top
-            As in `LabelNoiseModel.transition_summary`, which also describes the result.
-        """
-        return self._model().transition_summary(level, least=least, top=top)
-
-    def transition_frame(self) -> Any:
-        """T as a data frame with the names of the classes, as `LabelNoiseModel.transition_frame`."""
-        return self._model().transition_frame()
-
-    def source_summary(self, level: float = 0.9) -> Any:
-        """Summarise the sources of labels.
-
-        Parameters
-        ----------
-        level
-            As in `LabelNoiseModel.source_summary`, which also describes the result.
-        """
-        return self._model().source_summary(level)
+    transition_interval = _of_model(LabelNoiseModel.transition_interval)
+    transition_summary = _of_model(LabelNoiseModel.transition_summary)
+    transition_frame = _of_model(LabelNoiseModel.transition_frame)
+    source_summary = _of_model(LabelNoiseModel.source_summary)
 
     # ---- shares, and samples to verify
     def class_shares(self, level: float = 0.9, *, by: ArrayLike | None = None) -> Any:
@@ -104,27 +90,8 @@ class NoiseModelMixin:
         """
         return self._model().accuracy_interval(level, of=of, by=by)
 
-    def suggest_samples(
-        self, n: int, target: str = "shares", *, of: Any = None, random_state: RandomState = None
-    ) -> Any:
-        """Draw samples to verify next, with known probabilities.
-
-        Parameters
-        ----------
-        n, target, of, random_state
-            As in `LabelNoiseModel.suggest_samples`, which also describes the result.
-        """
-        return self._model().suggest_samples(n, target, of=of, random_state=random_state)
-
-    def plan_verification(self, target: str = "transition", width: float = 0.05, level: float = 0.9) -> Plan:
-        """Compute how many samples to verify for intervals of a given width.
-
-        Parameters
-        ----------
-        target, width, level
-            As in `LabelNoiseModel.plan_verification`, which also describes the result.
-        """
-        return self._model().plan_verification(target, width, level)
+    suggest_samples = _of_model(LabelNoiseModel.suggest_samples)
+    plan_verification = _of_model(LabelNoiseModel.plan_verification)
 
     def needs_verification(self, X: Samples, y_noisy: Any = None, *, groups: ArrayLike | None = None) -> dict[str, str]:
         """Tell whether a new batch differs from the samples of `fit`, so that some of it should be verified.

@@ -190,11 +190,7 @@ class FitContext:
         in_turn = getattr(backend, "supports_sharedmem", False)
         parallel = joblib.Parallel(n_jobs, **({"backend": "sequential"} if in_turn else {}))
         train = joblib.delayed(_train_part)
-        parts = [copy.copy(self) for _ in tasks]
-        for i, part in enumerate(parts):  # each has the seed that it has in sequence
-            part.histories = {}
-            part._n_elsewhere = self._n_elsewhere + len(self.histories) + i
-        done = parallel(train(part, *task, n_threads) for part, task in zip(parts, tasks.items(), strict=True))
+        done = parallel(train(self, i, *task, n_threads) for i, task in enumerate(tasks.items()))
         results, histories = zip(*done, strict=True)
         for of_part in histories:
             self.histories |= of_part
@@ -202,13 +198,16 @@ class FitContext:
 
 
 def _train_part(
-    run: FitContext, stage: str, task: Callable[[FitContext, str], Result], n_threads: int
+    run: FitContext, i: int, stage: str, task: Callable[[FitContext, str], Result], n_threads: int
 ) -> tuple[Result, dict[str, History]]:
-    """Run one task with a fixed number of threads, which affects rounding."""
+    """Run a task with the seed that it has in sequence, and with a fixed number of threads, which affects rounding."""
+    part = copy.copy(run)
+    part.histories = {}
+    part._n_elsewhere = run._n_elsewhere + len(run.histories) + i
     with torch_as_it_was():
         torch.set_num_threads(n_threads)
-        result = task(run, stage)
-    return result, run.histories
+        result = task(part, stage)
+    return result, part.histories
 
 
 @contextmanager
