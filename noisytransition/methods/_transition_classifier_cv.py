@@ -272,7 +272,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
             return nothing
         with suppress(ValueError):  # such as of an estimator with folds
             proba = np.stack(self._without_each(rows, folds, [rows.verified] * self.cv, of_all=True))
-            trained = _trained(self.estimator, rows, *rows.verified)
+            trained = _trained(self.estimator, rows, rows.verified)
             of_all = _proba(trained, _safe_indexing(rows.X, np.arange(n)), labels.classes)
             shift = -self.noise_model_.log_prior_ratio_
             of_noisy = [shift_class_prior(of, shift) for of in (*proba[:, :n], of_all)]
@@ -297,7 +297,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         labels = rows.labels
         n = len(labels.noisy)
         targets, of_clean = self._targets(rows, fit, fit.transition_matrix, alone)
-        self.estimator_ = _trained(self.estimator, rows, *targets[-1])
+        self.estimator_ = _trained(self.estimator, rows, targets[-1])
         self.clean_estimator_ = alone.estimator
         self.calibration_ = fit.calibration
         self.classes_ = labels.classes
@@ -386,14 +386,15 @@ def _proba_without(
 ) -> NDArray[np.float64]:
     """Train without the samples in `out`, and predict their probabilities, or those of all samples."""
     labels, weight = target
-    trained = _trained(estimator, rows, np.where(out, -1, labels), weight)
+    trained = _trained(estimator, rows, (np.where(out, -1, labels), weight))
     return _proba(trained, _safe_indexing(rows.X, np.flatnonzero(out | of_all)), rows.labels.classes)
 
 
-def _trained(estimator: Any, rows: _Rows, labels: NDArray, weight: NDArray) -> Any:
+def _trained(estimator: Any, rows: _Rows, target: _Target) -> Any:
     """Train a clone on all labelled samples, weighted if it supports weights and they differ."""
     trained = clone(estimator)
     name = _weight_name(estimator)
+    labels, weight = target
     used = np.flatnonzero(labels >= 0)
     X = _safe_indexing(rows.X, used)
     y = rows.labels.classes[labels[used]]
