@@ -38,15 +38,11 @@ MODULES: dict[str, dict[str, Any]] = {"mlp": {}, "linear": {"module__hidden": ()
 # constraints for `_parameter_constraints`, as in scikit-learn
 NUMBER = Interval(Real, 0, np.inf, closed="left")
 POSITIVE = Interval(Real, 0, np.inf, closed="neither")
-FRACTION = Interval(Real, 0, 1, closed="left")
 COUNT = Interval(Integral, 1, None, closed="left")
 COUNT_FROM_0 = Interval(Integral, 0, None, closed="left")
 ALL_ROWS = Options(Integral, {-1})
 # names of input types
 _DTYPES = {"auto", "bfloat16", "float16", "float32", "float64", "uint8", "int32", "int64"}
-
-# initial estimates of T that need a warm-up
-OF_WARM_UP = ("gold", "gold-shrunk", "anchor", "confusion")
 
 # parameters with the same valid values in all classifiers that have them
 CONSTRAINTS: dict[str, list[Any]] = {
@@ -62,9 +58,9 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "train_split": [callable, None],
     "random_state": ["random_state"],
     "verbose": ["verbose"],
-    "transition_init": [StrOptions({*OF_WARM_UP, "count", "diagonal"}), "array-like"],
+    "transition_init": [StrOptions({"gold", "gold-shrunk", "anchor", "confusion", "count", "diagonal"}), "array-like"],
     "warm_up_epochs": [COUNT, None],
-    "validation_fraction": [FRACTION],
+    "validation_fraction": [Interval(Real, 0, 1, closed="left")],
     "anchor_percentile": [Interval(Real, 0, 100, closed="right"), StrOptions({"auto"}), None],
     "inner_lr": [POSITIVE, None],
     "meta_batch_size": [COUNT, ALL_ROWS, None],

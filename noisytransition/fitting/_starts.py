@@ -20,7 +20,6 @@ from ..transition import (
 )
 from ..transition._checks import check_transition_matrix
 from ..transition._estimation import floor_transition_matrix, normalise_rows
-from ._parameters import OF_WARM_UP
 from ._run import FitContext
 
 # noise rate of "diagonal", typical for labels from crowdsourcing and rules: a choice, not measured
@@ -63,36 +62,41 @@ def start_of_transition(
     net : NoisyLabelNet or None
         Warm-up, if it was trained.
     """
-    name = init if isinstance(init, str) else None
-    if name is None:
+    T = None
+    if not isinstance(init, str):
         T = check_transition_matrix(in_class_order(init, run.classes), len(run.classes), "transition_init")
-    elif name.startswith("gold") and not run.n_clean:
-        raise ValueError(f"transition_init={name!r} needs clean data. Pass y_verified, or meta=(X_clean, y_clean).")
-    elif name == "count" and not (run.labels.noisy_of_clean >= 0).any():
-        raise ValueError(
-            "transition_init='count' needs noisy labels of clean samples. Pass y_clean_noisy or y_verified."
-        )
+    elif init == "diagonal":
+        T = symmetric_noise(len(run.classes), _DIAGONAL_RATE)
+    elif init == "count":
+        T = _from_counts(run)
+    elif init.startswith("gold") and not run.n_clean:
+        raise ValueError(f"transition_init={init!r} needs clean data. Pass y_verified, or meta=(X_clean, y_clean).")
     net = None
-    if needs_net or name in OF_WARM_UP:
+    if needs_net or T is None:
         net = run.train("warm_up", max_epochs=run.params["max_epochs"] if epochs is None else epochs, **of_warm_up)
-    if name is not None:
-        T = _start_by_name(name, run, net, percentile)
+    if T is None:
+        T = _from_warm_up(init, run, net, percentile)
     return floor_transition_matrix(T, _FLOOR / len(run.classes)), net
 
 
-def _start_by_name(
-    name: str, run: FitContext, net: Any, percentile: float | Literal["auto"] | None
+def _from_counts(run: FitContext) -> NDArray[np.float64]:
+    """Estimate T from pairs of true and noisy labels; one pseudo-count per row of T keeps unseen flips possible."""
+    c = len(run.classes)
+    noisy = run.labels.noisy_of_clean
+    is_pair = noisy >= 0
+    if not is_pair.any():
+        raise ValueError(
+            "transition_init='count' needs noisy labels of clean samples. Pass y_clean_noisy or y_verified."
+        )
+    weights = run.clean.columns.get("sample_weight", np.ones(len(noisy)))
+    counts = np.bincount((c * run.clean.label + noisy)[is_pair], weights[is_pair], minlength=c * c)
+    return normalise_rows(counts.reshape(c, c) + 1 / c)
+
+
+def _from_warm_up(
+    name: Any, run: FitContext, net: Any, percentile: float | Literal["auto"] | None
 ) -> NDArray[np.float64]:
     """Estimate T; "gold" and "gold-shrunk" use an anchor point for a class without clean samples."""
-    c = len(run.classes)
-    if name == "diagonal":
-        return symmetric_noise(c, _DIAGONAL_RATE)
-    if name == "count":  # one pseudo-count per row of T keeps unseen flips possible
-        noisy = run.labels.noisy_of_clean
-        weights = run.clean.columns.get("sample_weight", np.ones(len(noisy)))
-        is_pair = noisy >= 0
-        counts = np.bincount((c * run.clean.label + noisy)[is_pair], weights[is_pair], minlength=c * c)
-        return normalise_rows(counts.reshape(c, c) + 1 / c)
     if name == "anchor":
         return anchor_transition_matrix(net.predict_proba(run.noisy), percentile=percentile)
     if name == "confusion":
