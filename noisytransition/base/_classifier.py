@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -42,8 +42,6 @@ from ..nets import NoisyLabelNet
 from ..noise_model._model import LabelNoiseModel
 from ..persistence import KINDS, is_plain, read, write
 
-Class = TypeVar("Class", bound=type)
-
 # prefixes of nested skorch parameters that users can set
 _PREFIXES = ("module", "optimizer", "iterator_train", "iterator_valid", "callbacks", "compile")
 # skorch parameters that the classifiers set themselves
@@ -68,12 +66,11 @@ def is_net_name(name: str) -> bool:
     return (head in _PREFIXES and bool(tail)) if dunder else name in NET_NAMES
 
 
-def with_merged_signature(cls: Class) -> Class:
+def merge_signature(cls: type) -> None:
     """Add the parameters of parent classes to the signature of a constructor."""
     if (init := vars(cls).get("__init__")) is not None:
         setattr(init, _WRITTEN, inspect.signature(init))
         init.__signature__ = merged_signature(cls)
-    return cls
 
 
 @cache
@@ -94,7 +91,6 @@ def merged_signature(cls: type) -> inspect.Signature:
     return inspect.Signature(list(found.values()))
 
 
-@with_merged_signature
 class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
     """Base class of all classifiers; subclasses implement their training in `_fit`.
 
@@ -160,7 +156,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        with_merged_signature(cls)
+        merge_signature(cls)
 
     def __init__(
         self,
@@ -487,6 +483,9 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             "loss": self.net_.criterion_.state_dict() if type(self.net_.criterion_) is self._loss else {},
         }
         write(Path(path), "classifier", content)
+
+
+merge_signature(NoisyLabelClassifier)
 
 
 # ---------------------------------------------------------------------------- saved classifiers

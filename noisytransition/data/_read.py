@@ -28,7 +28,7 @@ Samples: TypeAlias = ArrayLike | Mapping[str, Any] | Dataset | sparray | spmatri
 SeparateSamples: TypeAlias = tuple[Samples, ArrayLike] | Dataset
 
 # parameters that control sampling
-DRAWS = ("iterator_train", "iterator_train__batch_sampler", "iterator_train__sampler", "iterator_train__shuffle")
+_DRAWS = ("iterator_train", "iterator_train__batch_sampler", "iterator_train__sampler", "iterator_train__shuffle")
 
 # end of error messages about clean data
 HOW_TO_PASS = (
@@ -60,9 +60,11 @@ def read_rows(
     groups: Any,
 ) -> FitData:
     """Validate noisy and clean samples, and encode their labels; `clean` are X_clean, y_clean and y_clean_noisy."""
-    draws = [name for name in DRAWS if name in estimator.get_params(deep=False)]
-    if sample_weight is not None and draws:
-        raise ValueError(f"sample_weight cannot be combined with {draws}: both control sampling. Omit one.")
+    draws = [name for name in _DRAWS if name in estimator.get_params(deep=False)]
+    is_stratified = estimator.verified_sampling == "stratified"
+    if draws and (is_stratified or sample_weight is not None):
+        given = "verified_sampling='stratified'" if is_stratified else "sample_weight"
+        raise ValueError(f"{given} cannot be combined with {draws}: both control sampling. Omit one.")
     warn_of_order(X, y, y_verified, sample_weight, sources, groups)
     if y is None and _is_dataset(X):
         y = _labels_of_pairs(X, "X")
@@ -71,7 +73,7 @@ def read_rows(
     beside = None if X_clean is None else _separate_rows(estimator, X_clean, rows)
     separate = None if beside is None else SeparateLabels(len(beside), *labels_clean)
     labels = labels_of_fit(len(rows), y, y_verified, separate, sources, sample_weight, groups)
-    return _with_labels(rows, beside, labels, by_label=not draws and estimator.verified_sampling == "random")
+    return _with_labels(rows, beside, labels, by_label=not draws and not is_stratified)
 
 
 def _separate_rows(estimator: BaseEstimator, X_clean: Any, rows: Rows) -> Rows:

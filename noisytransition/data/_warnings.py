@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import _safe_indexing
 
 from ..labels._draw import is_balanced
 from ..nets import Rows, SparseRows
@@ -92,8 +91,12 @@ def warn_of_groups(X: Any, y: NDArray[np.intp]) -> None:
 
 def _numbers(X: Any, rows: NDArray[np.intp], columns: Any = slice(None)) -> NDArray | None:
     """Some columns of some samples; None unless these are at least three samples of several numbers."""
-    some = X.take(rows).X if isinstance(X, Rows) else _safe_indexing(X, rows)
-    some = some.to_numpy() if hasattr(some, "iloc") else some
+    if isinstance(X, Rows):
+        some = X.take(rows).X
+    elif hasattr(X, "iloc"):
+        some = X.iloc[rows].to_numpy()
+    else:
+        some = X[rows] if isinstance(X, np.ndarray) else None
     if not isinstance(some, np.ndarray) or some.dtype.kind not in "biuf" or len(some) < 3 or some[0].size < 2:
         return None
     return some.reshape(len(rows), -1)[:, columns].astype(np.float32)

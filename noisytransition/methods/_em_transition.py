@@ -14,7 +14,6 @@ from torch import nn
 
 from ..base._classifier import NoisyLabelClassifier
 from ..base._noise_model_mixin import NoiseModelMixin
-from ..data._read import DRAWS
 from ..data._warnings import warn_if_sparse, warn_of_groups
 from ..fitting._cross_fitting import check_folds, cross_fit, predict_from_clean, train_on_both
 from ..fitting._parameters import CONSTRAINTS, NUMBER, Module
@@ -255,11 +254,8 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         if run.labels.groups is None:
             warn_of_groups(run.noisy, run.noisy.label)
         warn_if_sparse(run.noisy)
-        if self.verified_sampling == "random":
-            return
-        if own := sorted(name for name in DRAWS if name in self._net_params):
-            raise ValueError(f"verified_sampling='stratified' cannot be combined with {own}: both control sampling.")
-        if missing := classes_without_clean_rows(run):
+        missing = classes_without_clean_rows(run)
+        if self.verified_sampling == "stratified" and missing:
             raise ValueError(
                 f"verified_sampling='stratified' needs clean samples of each class, but {missing} have none."
             )

@@ -230,13 +230,16 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         predicted = self._predicted(rows, folds, [given] * self.cv)
         if not len(labels.clean):  # no calibration to the true label
             predicted, _ = denoised(predicted, len(labels.classes))
-        fit = self._calibrated(predicted, labels.classes)
         model = LabelNoiseModel(prior=self.prior, verified_sampling=self.verified_sampling)
-        self.noise_model_ = model._with_noise(fit, labels.classes, len(labels.classes))
+        start = shrunk_gold_start(predicted)
+        fit = model._fit_candidates(predicted, labels.classes, start, len(labels.classes))
+        self.noise_model_ = model
         alone = self._of_clean(rows, folds)
         targets, _ = self._targets(rows, fit, model.transition_matrix_, alone)
         predicted = self._predicted(rows, folds, targets[:-1])
-        self._keep(rows, self._calibrated(predicted, labels.classes), alone)
+        prior = in_class_order(self.prior, labels.classes)
+        stratified = self.verified_sampling == "stratified"
+        self._keep(rows, fit_noise(predicted, shrunk_gold_start(predicted), prior, stratified=stratified), alone)
 
     def _predicted(self, rows: _Rows, folds: NDArray[np.intp], targets: list[_Target]) -> OutOfFold:
         """Train without each fold, on the labels in its place of `targets`, and predict it."""
@@ -255,13 +258,6 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
             return Parallel(self.n_jobs)(tasks)
         results = Parallel(self.n_jobs, return_as="generator")(tasks)
         return list(progress_bar("training without each fold", results, total=self.cv))
-
-    def _calibrated(self, out_of_fold: OutOfFold, classes: NDArray) -> NoiseFit:
-        """Fit of the noise, with the calibration of the predictions."""
-        prior = in_class_order(self.prior, classes)
-        return fit_noise(
-            out_of_fold, shrunk_gold_start(out_of_fold), prior, stratified=self.verified_sampling == "stratified"
-        )
 
     def _of_clean(self, rows: _Rows, folds: NDArray[np.intp]) -> _OfClean:
         """Train on the verified samples only, if there are at least two of each class."""
