@@ -178,10 +178,9 @@ def fold_of_samples(labels: Labels, cv: int | None, seed: int) -> OfBoth:
     """
     random = np.random.default_rng(seed)
     n_noisy, n_clean = (cv, cv) if cv else _SPLIT
-    groups = labels.of_both(labels.groups)
-    if groups is None:
-        return fold_of_rows(labels.noisy, n_noisy, random), fold_of_rows(labels.clean, n_clean, random)
-    of_clean, of_noisy = np.split(in_order_of_appearance(np.concatenate(groups[::-1])), [len(labels.clean)])
+    groups = np.arange(len(labels.true)) if labels.groups is None else labels.groups
+    both = np.concatenate([groups[labels.is_clean], groups[labels.is_noisy]])
+    of_clean, of_noisy = np.split(in_order_of_appearance(both), [len(labels.clean)])
     n_with_clean = of_clean.max(initial=-1) + 1
     _, first = np.unique(np.concatenate([of_clean, of_noisy]), return_index=True)
     label = np.concatenate([labels.clean, labels.noisy])[first]
