@@ -63,8 +63,10 @@ def read_rows(
     draws = [name for name in _DRAWS if name in estimator.get_params(deep=False)]
     is_stratified = estimator.verified_sampling == "stratified"
     if draws and (is_stratified or sample_weight is not None):
-        given = "verified_sampling='stratified'" if is_stratified else "sample_weight"
-        raise ValueError(f"{given} cannot be combined with {draws}: both control sampling. Omit one.")
+        raise ValueError(
+            f"sample_weight and verified_sampling='stratified' cannot be combined with {draws}, which also control "
+            "sampling. Omit one."
+        )
     warn_of_order(X, y, y_verified, sample_weight, sources, groups)
     if y is None and _is_dataset(X):
         y = _labels_of_pairs(X, "X")

@@ -108,10 +108,10 @@ def cross_fit(
     tasks = {f"fold_{k}": partial(train, fold=(folds[0] == k, folds[1] == k)) for k in range(cv or 1)}
     posteriors, of_alone = zip(*run.train_parts(tasks, n_jobs), strict=True)
     has_all = all(proba is not None for proba in of_alone)
-    return _out_of_fold(run.labels, folds, epochs, posteriors), _joined(of_alone, folds[1]) if has_all else None
+    return _out_of_fold(run.labels, folds, epochs, posteriors), joined(of_alone, folds[1]) if has_all else None
 
 
-def _joined(of_folds: Sequence[NDArray], folds: NDArray[np.intp]) -> NDArray:
+def joined(of_folds: Sequence[NDArray], folds: NDArray[np.intp]) -> NDArray:
     """Join the values of the samples of all folds, in the order of the samples; NaN for samples of other folds."""
     joined = np.full((len(folds), of_folds[0].shape[1]), np.nan, dtype=of_folds[0].dtype)
     for k, values in enumerate(of_folds):
@@ -162,9 +162,9 @@ def _out_of_fold(labels: Labels, folds: OfBoth, epochs: list[int], posteriors: A
         split = (np.split(of, [(noisy == k).sum()]) for k, of in enumerate(of_noisy))
         of_labelled, of_unlabelled = zip(*split, strict=True)
         proba = np.empty((len(has_label), len(labels.classes)), dtype=of_noisy[0].dtype)
-        proba[has_label] = _joined(of_labelled, noisy)
+        proba[has_label] = joined(of_labelled, noisy)
         proba[~has_label] = np.mean(of_unlabelled, axis=0)
-        candidates.append(Candidate(n, proba, _joined(of_clean, clean)))
+        candidates.append(Candidate(n, proba, joined(of_clean, clean)))
     of_all = out_of_fold_of(candidates[0], labels)._replace(candidates=candidates)
     # without `cv`, only some samples have posteriors, but T also uses the labels of the others
     predicted = of_all.with_noisy(~np.isnan(candidates[0].proba[:, 0])).without(clean >= len(posteriors))

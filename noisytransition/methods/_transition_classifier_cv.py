@@ -21,7 +21,7 @@ from ..base._classifier import REQUESTED, NoisyLabelClassifier
 from ..base._noise_model_mixin import NoiseModelMixin
 from ..data._read import separate_samples
 from ..data._warnings import warn_of_groups
-from ..fitting._cross_fitting import check_folds, fold_of_samples
+from ..fitting._cross_fitting import check_folds, fold_of_samples, joined
 from ..fitting._parameters import CONSTRAINTS
 from ..fitting._run import progress_bar
 from ..labels._pandas import in_class_order, warn_of_order
@@ -216,9 +216,8 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
             raise ValueError(f"{type(self.estimator).__name__} does not accept sample_weight. Call fit without it.")
         check_folds(labels, self.cv)
         order = np.concatenate([np.flatnonzero(labels.is_noisy), np.flatnonzero(labels.is_clean)])
-        weight = np.ones(len(order))
-        if labels.weights is not None:
-            weight[: len(labels.noisy)] = labels.weights[labels.is_noisy]
+        weights = np.ones(len(labels.true)) if labels.weights is None else labels.weights
+        weight = np.append(weights[labels.is_noisy], np.ones(len(labels.clean)))
         return _Rows(_safe_indexing(*indexable(_stacked(X, X_clean)), order), labels, weight)
 
     def _train(self, rows: _Rows) -> None:
@@ -243,9 +242,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
 
     def _predicted(self, rows: _Rows, folds: NDArray[np.intp], targets: list[_Target]) -> OutOfFold:
         """Train without each fold, on the labels in its place of `targets`, and predict it."""
-        proba = np.empty((len(folds), len(rows.labels.classes)))
-        for i, of_fold in enumerate(self._without_each(rows, folds, targets)):
-            proba[folds == i] = of_fold
+        proba = joined(self._without_each(rows, folds, targets), folds)
         return out_of_fold_of(Candidate(0, *np.split(proba, [len(rows.labels.noisy)])), rows.labels)
 
     def _without_each(
