@@ -192,42 +192,35 @@ class CalibratedLikelihood:
 
     def calibration(self, x: NDArray) -> Calibration:
         """Calibration map of the parameters x."""
-        log_scale, bias, matrix, _ = self.unpack(x)
-        return Calibration(self.linear(log_scale, matrix), np.where(self.absent, -np.inf, bias), self.floor)
+        _, A, bias = self.map(x)
+        return Calibration(A, np.where(self.absent, -np.inf, bias), self.floor)
 
-    def linear(self, log_scale: float, matrix: NDArray) -> NDArray[np.float64]:
-        """Linear part of the map, s + B."""
-        return matrix + _scale(log_scale) * np.eye(self.c)
+    def map(self, x: NDArray) -> tuple[float, NDArray, NDArray]:
+        """Scale s, matrix A = s + B, and bias of the map, very low for classes with probability 0 in all samples."""
+        log_scale, bias, matrix, _ = self.unpack(x)
+        scale = float(np.exp(min(log_scale, _MAX_LOG_SCALE)))
+        return scale, matrix + scale * np.eye(self.c), np.where(self.absent, _IMPOSSIBLE, bias)
 
     # ---- value and gradient
     def objective(self, x: NDArray, known: NDArray) -> tuple[float, NDArray[np.float64]]:
         """Mean loss per sample, and its gradient."""
-        log_scale, bias, matrix, logits_T = self.unpack(x)
-        log_T = _log_softmax(logits_T)
+        log_T = _log_softmax(self.unpack(x)[3])
         T = np.exp(log_T)
-        log_p_noisy, counts, grad_bias, grad_matrix = self.rows.sums(
-            _scale(log_scale), self.bias_of_all(bias), matrix, T
-        )
+        log_p_noisy, counts, grad_bias, grad_matrix = self.rows.sums(*self.map(x)[1:], T)
         counts = known + counts
         grad_T = counts - T * counts.sum(axis=1, keepdims=True)
-        return self.with_clean_rows(x, log_p_noisy, float((known * log_T).sum()), grad_bias, grad_matrix, grad_T)
+        log_likelihood = log_p_noisy + float((known * log_T).sum())
+        return self.with_clean_rows(x, log_likelihood, grad_bias, grad_matrix, grad_T)
 
     def with_clean_rows(
-        self,
-        x: NDArray,
-        log_p_noisy: float,
-        log_p_pairs: float,
-        grad_bias: NDArray,
-        grad_matrix: NDArray,
-        grad_T: NDArray,
+        self, x: NDArray, log_likelihood: float, grad_bias: NDArray, grad_matrix: NDArray, grad_T: NDArray
     ) -> tuple[float, NDArray[np.float64]]:
         """Mean loss per sample and its gradient: add clean samples and priors to sums of noisy samples and pairs."""
         log_scale, bias, matrix, _ = self.unpack(x)
-        scale = _scale(log_scale)
-        offset = (self.bias_of_all(bias) + self.log_prior_ratio)[:, None]
-        log_likelihood = log_p_noisy + log_p_pairs
+        scale, A, offset = self.map(x)
+        offset = (offset + self.log_prior_ratio)[:, None]
         for u, places, weight in self.clean_blocks:
-            z = self.linear(log_scale, matrix) @ u if self.with_matrix else scale * u
+            z = A @ u if self.with_matrix else scale * u
             log_p = _log_softmax(z + offset, axis=0)
             residual = -weight * np.exp(log_p)
             residual.reshape(-1)[places] += weight
@@ -246,17 +239,13 @@ class CalibratedLikelihood:
 
     def counts(self, x: NDArray) -> NDArray[np.float64]:
         """Expected number of noisy samples of each true and noisy label."""
-        log_scale, bias, matrix, logits_T = self.unpack(x)
-        return self.rows.sums(_scale(log_scale), self.bias_of_all(bias), matrix, np.exp(_log_softmax(logits_T)))[1]
-
-    def bias_of_all(self, bias: NDArray) -> NDArray[np.float64]:
-        """Bias b, with a very low value for classes with probability 0 in all samples."""
-        return np.where(self.absent, _IMPOSSIBLE, bias)
+        T = np.exp(_log_softmax(self.unpack(x)[3]))
+        return self.rows.sums(*self.map(x)[1:], T)[1]
 
 
 # ---------------------------------------------------------------------------- sums over the noisy samples
 class _RowsOfFewClasses:
-    """Noisy samples with logits ``s u + B u + b``, in blocks of shape (c, n); `u` has shape (n, c)."""
+    """Noisy samples with logits ``A u + b``, in blocks of shape (c, n); `u` has shape (n, c)."""
 
     def __init__(self, u: NDArray, y: NDArray, c: int) -> None:
         self.c = c
@@ -264,14 +253,14 @@ class _RowsOfFewClasses:
         self.largest = np.abs(u).max(axis=0, initial=0.0)
         self.blocks = [(of_block, y[rows], places) for rows, of_block, places in _in_blocks(u, y)]
 
-    def sums(self, scale: float, bias: NDArray, matrix: NDArray, T: NDArray) -> Sums:
+    def sums(self, A: NDArray, bias: NDArray, T: NDArray) -> Sums:
         """Sums over all samples; the gradient by the matrix has shape (c, c)."""
         log_likelihood = 0.0
         counts = np.zeros((self.c, self.c))
         grad_bias = np.zeros(self.c)
         grad_matrix = np.zeros((self.c, self.c))
         of_noisy, of_true = (np.ascontiguousarray(a, dtype=self.dtype) for a in (T.T, T))
-        linear = (matrix + scale * np.eye(self.c)).astype(self.dtype)
+        linear = A.astype(self.dtype)
         b = bias.astype(self.dtype)[:, None]
         bound = float((np.abs(linear) @ self.largest + np.abs(b[:, 0])).max())
         for u, _, places in self.blocks:
@@ -303,12 +292,13 @@ class _RowsByLabel:
         for label, (first, end) in enumerate(pairwise(edges.tolist())):
             self.blocks += [(label, slice(i, min(i + most, end))) for i in range(first, end, most)]
 
-    def sums(self, scale: float, bias: NDArray, matrix: Any, T: NDArray) -> Sums:
+    def sums(self, A: NDArray, bias: NDArray, T: NDArray) -> Sums:
         """Sums over all samples, without storing posteriors; the gradient is by the matrix's diagonal only."""
         log_likelihood = 0.0
         counts = np.zeros((self.c, self.c))
         grad_bias = np.zeros(self.c)
         grad_diagonal = np.zeros(self.c)
+        scale = float(A[0, 0])
         b = bias.astype(self.u.dtype)
         columns = np.ascontiguousarray(T.T, dtype=self.u.dtype)
         bound = scale * self.largest + np.abs(bias).max()
@@ -375,10 +365,6 @@ def _log_softmax(z: NDArray, axis: int = 1) -> NDArray[np.float64]:
     """Log-softmax, several times faster than scipy's for small arrays."""
     z = z - z.max(axis=axis, keepdims=True)
     return z - np.log(np.exp(z).sum(axis=axis, keepdims=True))
-
-
-def _scale(log_scale: float) -> float:
-    return float(np.exp(min(log_scale, _MAX_LOG_SCALE)))
 
 
 def centred_logits(proba: NDArray, absent: NDArray | None = None, floor: float = TINY) -> NDArray[np.float64]:

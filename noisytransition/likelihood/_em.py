@@ -278,8 +278,6 @@ class FirstMaximum(NamedTuple):
         likelihood = self.likelihood.with_weights(weights)
         prior, max_iter, tol = self.search
         found = likelihood.maximise(self.found.transition_matrix, self.pseudo_counts, max_iter, tol)
-        if prior is None:
-            return self._replace(likelihood=likelihood, found=found, log_evidence=found.log_likelihood)
         fitted = prior_at_maximum(prior, found, self.pseudo_counts)
         return FirstMaximum(likelihood, self.init, found, *fitted, self.search)
 
@@ -303,8 +301,8 @@ class FirstMaximum(NamedTuple):
         if not found.converged:
             warnings.warn(f"T did not converge in {found.n_iter} steps; raise max_iter.", stacklevel=3)
         T, counts, calibration, log_likelihood, converged, n_iter = found
-        empty = (counts.sum(axis=1) == 0) & (a == 0)
-        T = np.where(empty[:, None], self.init, T)
+        if not a:  # a class without samples keeps its row
+            T = np.where(counts.sum(axis=1, keepdims=True) == 0, self.init, T)
         return EMResult(T, counts, calibration, M, a, log_likelihood, self.log_evidence, converged, n_iter)
 
 
@@ -355,11 +353,8 @@ def _with_fitted_prior(
     # only the strength is needed: without a prior, T changes long after the likelihood has converged
     is_rough = is_many and isinstance(likelihood, Likelihood) and prior is not None
     found = likelihood.maximise(T, none, max_iter, tol, **({"row_gain": TOLERANCE} if is_rough else {}))
-    if prior is None:
-        return FirstMaximum(likelihood, init, found, None, 0.0, found.log_likelihood, search)
-    M, a, evidence = prior_at_maximum(prior, found)
-    first = FirstMaximum(likelihood, init, found, M, a, evidence, search)
-    if a:
+    first = FirstMaximum(likelihood, init, found, *prior_at_maximum(prior, found), search)
+    if first.strength or prior is None:
         return first
     shrunk = _with_strong_prior(first)
     if shrunk is None and is_rough and not found.converged:
@@ -384,8 +379,10 @@ def _with_strong_prior(first: FirstMaximum) -> FirstMaximum | None:
 
 def prior_at_maximum(
     prior: Prior, found: Maximum, pseudo_counts: NDArray | float = 0.0
-) -> tuple[NDArray, float, float]:
+) -> tuple[NDArray | None, float, float]:
     """Prior fitted to the counts at a maximum, its strength, and the log-evidence of all labels."""
+    if prior is None:
+        return None, 0.0, found.log_likelihood
     M, a, evidence = fitted_prior(prior, found.counts)
     log_T = finite_log(found.transition_matrix)
     log_best = finite_log(normalise_rows(found.counts, found.transition_matrix))

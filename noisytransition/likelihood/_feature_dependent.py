@@ -82,15 +82,16 @@ def fit_feature_dependent_noise(
     return FeatureDependentEstimate(T, counts, calibration, float(x[-1]), float(evidence))
 
 
-def _both_maxima(
-    likelihood: CalibratedLikelihood, init: NDArray
-) -> tuple[Maximum, "FeatureDependentLikelihood", NDArray]:
+def _both_maxima(likelihood: Any, init: NDArray) -> tuple[Maximum, "FeatureDependentLikelihood", NDArray]:
     """Maximum of one T without prior, and the parameters of the maximum with feature-dependent noise."""
     none = np.zeros_like(init)
     likelihood.x = None  # from the present maximum, both end at lower ones
     one = likelihood.maximise(replace_zeros(init), none, MAX_ITER, 0.0)
     dependent = FeatureDependentLikelihood(likelihood)
-    x = dependent.maximise()
+    start = np.append(likelihood.x, 1.0)
+    start[-1 - init.size : -1] = 0.0  # R is uniform: the labels depend on the features alone
+    bounds = [(None, None)] * len(likelihood.x) + [(0.0, None)]
+    x = minimum(dependent.objective, start, np.ones(()), MOST_ITER, bounds).x
     likelihood.x = x[:-1].copy()  # one T may have ended at a local maximum
     from_there = likelihood.maximise(init, none, MAX_ITER, 0.0)
     return max(one, from_there, key=lambda found: found.log_likelihood), dependent, x
@@ -106,13 +107,6 @@ class FeatureDependentLikelihood(NamedTuple):
 
     one_T: CalibratedLikelihood
 
-    def maximise(self) -> NDArray[np.float64]:
-        """Parameters of the maximum, from the calibration under one T on, with a = 1 and R uniform; a is the last."""
-        log_scale, bias, matrix, logits = self.one_T.unpack(np.asarray(self.one_T.x))
-        start = np.append(self.one_T.pack(log_scale, bias, matrix, np.zeros_like(logits)), 1.0)
-        bounds = [(None, None)] * (len(start) - 1) + [(0.0, None)]
-        return minimum(self.objective, start, np.ones(()), MOST_ITER, bounds).x
-
     def objective(self, x: NDArray) -> tuple[float, NDArray[np.float64]]:
         """Mean loss per sample, and its gradient."""
         power = float(x[-1])
@@ -120,23 +114,20 @@ class FeatureDependentLikelihood(NamedTuple):
         sums = self.sums(x)
         grad_R = sums.counts - sums.expected
         value, gradient = self.one_T.with_clean_rows(
-            x[:-1], sums.log_likelihood, 0.0, sums.grad_bias, sums.grad_matrix, grad_R
+            x[:-1], sums.log_likelihood, sums.grad_bias, sums.grad_matrix, grad_R
         )
         return value + power**2 / (2 * n), np.append(gradient, (power - sums.of_power) / n)
 
     def sums(self, x: NDArray) -> "_Sums":
         """Sums over the noisy samples."""
-        log_scale, bias, matrix, logits = self.one_T.unpack(x[:-1])
-        linear = self.one_T.linear(log_scale, matrix)
-        offset = self.one_T.bias_of_all(bias)[:, None]
-        R = special.softmax(logits, axis=1)
-        power = float(x[-1])
-        c = len(bias)
-        total: list[Any] = [0.0, np.zeros((c, c)), np.zeros((c, c)), np.zeros(c), np.zeros((c, c)), 0.0]
-        blocks: Any = self.one_T.rows.blocks
-        for u, y, _ in blocks:
-            of_block = _of_block(u, y, special.log_softmax(linear @ u + offset, axis=0), R, power)
-            total = [a + b for a, b in zip(total, of_block, strict=True)]
+        _, A, bias = self.one_T.map(x[:-1])
+        R = special.softmax(self.one_T.unpack(x[:-1])[3], axis=1)
+        rows: Any = self.one_T.rows
+        of_blocks = [
+            _of_block(u, y, special.log_softmax(A @ u + bias[:, None], axis=0), R, float(x[-1]))
+            for u, y, _ in rows.blocks
+        ]
+        total: Any = [sum(of_each) for of_each in zip(*of_blocks, strict=True)]
         return _Sums(*total)
 
 

@@ -100,109 +100,93 @@ def fit_noise(out_of_fold: OutOfFold, start: NDArray, prior: Prior, *, stratifie
     `start` of shape (c, c) is the initial T, `prior` as in `em_transition_matrix`. If `stratified`, the clean samples
     are stratified by class. `show` iterates over the candidates, with a progress bar.
     """
-    all_samples = out_of_fold
-    out_of_fold = out_of_fold.labelled()
-    log_prior_ratio = np.zeros(len(start))
-    if stratified and len(out_of_fold.clean):
-        log_prior_ratio = _log_prior_ratio(out_of_fold, start)
-    likelihoods = _Likelihoods(out_of_fold, start, prior, log_prior_ratio)
-    best, first, log_evidence = likelihoods.most_likely(show)
-    path, scores = likelihoods.by_influence(best, first)
-    k = int(np.argmax(scores))
+    of = out_of_fold.labelled()
+    log_prior_ratio = _log_prior_ratio(of, start, stratified)
+    weights = _weights_of_clean(of, log_prior_ratio)
+    path, log_evidence = _maxima(of, start, prior, weights, log_prior_ratio, show)
+    best = int(log_evidence.argmax())
+    scores = _log_scores(of, of.candidates[best], path, weights, log_prior_ratio)
+    k = scores.index(max(scores))
     one_T = path[k].finish()
     fit = NoiseFit(
-        out_of_fold,
-        best,
+        of,
+        of.candidates[best],
         log_evidence,
         log_prior_ratio,
         one_T,
-        likelihoods.weights(likelihoods.most ** _POWERS[k]),
+        weights[k],
         one_T.calibration,
         OneT(one_T.transition_matrix),
         one_T.transition_matrix,
         one_T.counts,
         one_T.transition_matrix if k == len(path) - 1 else path[-1].found.transition_matrix,
         conflict=max(scores) - scores[-1],
-        all_samples=all_samples._replace(candidates=[all_samples.candidates[int(log_evidence.argmax())]]),
+        all_samples=out_of_fold._replace(candidates=[out_of_fold.candidates[best]]),
     )
-    if out_of_fold.pairs.any():
+    if of.pairs.any():
         return _by_pairs(fit)
-    if len(out_of_fold.clean) and len(start) <= MOST_CLASSES_WITH_MATRIX:
+    if len(of.clean) and len(start) <= MOST_CLASSES_WITH_MATRIX:
         return _by_features(fit, path[len(path) // 2])
     return fit
 
 
-class _Likelihoods:
-    """Likelihoods of T for the probabilities of a candidate and a weight of a clean sample."""
-
-    def __init__(self, out_of_fold: OutOfFold, start: NDArray, prior: Prior, log_prior_ratio: NDArray) -> None:
-        self.out_of_fold = out_of_fold
-        self.start = start
-        self.prior = prior
-        self.log_prior_ratio = log_prior_ratio
-        n = len(out_of_fold.noisy)
-        m = len(out_of_fold.clean)
-        # Clean samples get the same total weight as noisy ones, up to a limit. With pairs, every label counts once:
-        # then a draw by features and noisy labels is ignorable (Rubin, "Inference and Missing Data", 1976)
-        self.most = min(n / m, LARGEST_WEIGHT) if m and not out_of_fold.pairs.any() else 1.0
-
-    def weights(self, weight: float) -> NDArray[np.float64]:
-        """Weights of the clean samples, which make them representative, with this mean."""
-        of = self.out_of_fold
-        equal = self.log_prior_ratio.any() or of.pairs.any()
-        return weight * (np.ones(len(of.clean)) if equal else of.weights_of_clean(self.log_prior_ratio))
-
-    def most_likely(self, show: Any) -> tuple[Candidate, FirstMaximum, NDArray[np.float64]]:
-        """Candidate with the highest evidence, its maximum at the largest weight, and the evidence of all."""
-        of = self.out_of_fold
-        pairs = of.scaled_pairs
-        weights = self.weights(self.most)
-        log_evidence: list[float] = []
-        for candidate in show(of.candidates):
-            _, proba, of_clean = candidate
-            maximum = first_maximum(
-                proba, of.noisy, of_clean, of.clean, self.start, self.prior, pairs, weights, self.log_prior_ratio
-            )
-            if not log_evidence or maximum.log_evidence > max(log_evidence):
-                best = candidate
-                first = maximum  # others would keep copies of their probabilities
-            log_evidence.append(maximum.log_evidence)
-        return best, first, np.array(log_evidence)
-
-    def by_influence(self, best: Candidate, first: FirstMaximum) -> tuple[list[FirstMaximum], list[float]]:
-        """Maxima by decreasing weight of a clean sample, from this one on, and log-scores of the clean samples.
-
-        If one T holds, weight 1 is the most precise. Otherwise, the many noisy labels mislead the calibration.
-        """
-        path = [first]
-        if self.most <= 1 or len(self.start) > MOST_CLASSES_WITH_MATRIX:
-            return path, [0.0]
-        for power in _POWERS[1:]:
-            path.append(path[-1].with_weights(self.weights(self.most**power)))
-        return path, [self._score(best, maximum, power) for maximum, power in zip(path, _POWERS, strict=True)]
-
-    def _score(self, best: Candidate, maximum: FirstMaximum, power: float) -> float:
-        """Leave-one-out log-score of the clean samples."""
-        of = self.out_of_fold
-        calibration = maximum.found.calibration
-        assert calibration is not None  # there are clean samples
-        left_out = leave_one_out(
-            calibration(best.proba),
-            of.noisy,
-            maximum.found.transition_matrix,
-            shift_class_prior(calibration(best.proba_clean), self.log_prior_ratio),
-            of.clean,
-            self.weights(self.most**power),
-            maximum.pseudo_counts,
-        )
-        return float(finite_log(left_out[np.arange(len(of.clean)), of.clean]).sum())
-
-
-def _log_prior_ratio(out_of_fold: OutOfFold, start: NDArray) -> NDArray[np.float64]:
+def _log_prior_ratio(of: OutOfFold, start: NDArray, stratified: bool) -> NDArray[np.float64]:
     """Log ratio of the class priors of clean and noisy samples."""
-    _, proba, proba_clean = out_of_fold.candidates[-1]
-    of_labels = proba.astype(np.float64), out_of_fold.noisy, proba_clean.astype(np.float64), out_of_fold.clean
-    return fit_log_prior_ratio(CalibratedLikelihood(*of_labels, out_of_fold.pairs), start)
+    if not stratified or not len(of.clean):
+        return np.zeros(len(start))
+    _, proba, proba_clean = of.candidates[-1]
+    of_labels = proba.astype(np.float64), of.noisy, proba_clean.astype(np.float64), of.clean
+    return fit_log_prior_ratio(CalibratedLikelihood(*of_labels, of.pairs), start)
+
+
+def _weights_of_clean(of: OutOfFold, log_prior_ratio: NDArray) -> list[NDArray[np.float64]]:
+    """Weights of the clean samples by decreasing influence, which make them representative.
+
+    Clean samples get the same total weight as noisy ones, up to a limit. If one T holds, weight 1 is the most precise.
+    Otherwise, the many noisy labels mislead the calibration. With pairs, every label counts once: then a draw by
+    features and noisy labels is ignorable (Rubin, "Inference and Missing Data", 1976).
+    """
+    m = len(of.clean)
+    if of.pairs.any():
+        return [np.ones(m)]
+    weights = np.ones(m) if log_prior_ratio.any() else of.weights_of_clean(log_prior_ratio)
+    most = min(len(of.noisy) / m, LARGEST_WEIGHT) if m else 1.0
+    if most <= 1 or len(of.pairs) > MOST_CLASSES_WITH_MATRIX:
+        return [most * weights]
+    return [most**power * weights for power in _POWERS]
+
+
+def _maxima(
+    of: OutOfFold, start: NDArray, prior: Prior, weights: list[NDArray], log_prior_ratio: NDArray, show: Any
+) -> tuple[list[FirstMaximum], NDArray[np.float64]]:
+    """Maxima of the most likely candidate with these weights of clean samples, and the evidence of each candidate."""
+    pairs = of.scaled_pairs
+    log_evidence: list[float] = []
+    for _, proba, of_clean in show(of.candidates):
+        maximum = first_maximum(proba, of.noisy, of_clean, of.clean, start, prior, pairs, weights[0], log_prior_ratio)
+        if not log_evidence or maximum.log_evidence > max(log_evidence):
+            path = [maximum]  # others would keep copies of their probabilities
+        log_evidence.append(maximum.log_evidence)
+    for lower in weights[1:]:
+        path.append(path[-1].with_weights(lower))
+    return path, np.array(log_evidence)
+
+
+def _log_scores(
+    of: OutOfFold, best: Candidate, path: list[FirstMaximum], weights: list[NDArray], log_prior_ratio: NDArray
+) -> list[float]:
+    """Leave-one-out log-score of the clean samples at each maximum, if there are several."""
+    if len(path) == 1:
+        return [0.0]
+    scores = []
+    for maximum, of_clean in zip(path, weights, strict=True):
+        T, _, calibration, *_ = maximum.found
+        assert calibration is not None  # there are clean samples
+        given = shift_class_prior(calibration(best.proba_clean), log_prior_ratio)
+        proba = calibration(best.proba)
+        left_out = leave_one_out(proba, of.noisy, T, given, of.clean, of_clean, maximum.pseudo_counts)
+        scores.append(float(finite_log(left_out[np.arange(len(of.clean)), of.clean]).sum()))
+    return scores
 
 
 # ---------------------------------------------------------------------------- if one T does not hold for all samples

@@ -281,7 +281,7 @@ def test_blocks_of_rows_give_the_sums_of_all_rows_at_once(rows_of, size, scale, 
     has_matrix = rows_of is _RowsOfFewClasses
     bias, matrix = np.linspace(-1, 1, c), 0.1 * np.eye(c)[::-1] * has_matrix
     monkeypatch.setattr(_calibration, "_BLOCK_SIZE", size)
-    sums = rows_of(u, y, c).sums(scale, bias, matrix, T)
+    sums = rows_of(u, y, c).sums(matrix + scale * np.eye(c), bias, T)
     likelihood, counts, of_bias, of_matrix = sums_at_once(u, y, scale, bias, matrix, T)
     for value, twin in zip(
         sums, (likelihood, counts, of_bias, of_matrix if has_matrix else np.diag(of_matrix)), strict=True
