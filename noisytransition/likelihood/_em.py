@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..labels._arrays import as_floats, check_label_indices, is_number
-from ..transition._checks import check_count, check_probabilities, check_transition_matrix
+from ..labels._arrays import as_floats, check_label_indices
+from ..transition._checks import check_count, check_finite, check_probabilities, check_transition_matrix
 from ..transition._estimation import TINY, finite_log, normalise_rows
 from ._calibration import (
     MAX_ITER_FIRST,
@@ -170,7 +170,8 @@ def em_transition_matrix(
     if c < 2 or not proba.size:
         raise ValueError(f"proba has shape {proba.shape}; pass at least one row and two columns.")
     check_prior(prior, c)
-    _check_finite(clean_weight=clean_weight, tol=tol)
+    check_finite(clean_weight, "clean_weight")
+    check_finite(tol, "tol")
     T = np.full((c, c), 1 / c) if init is None else check_transition_matrix(init, c, "init")
     found = first_maximum(
         proba,
@@ -191,10 +192,10 @@ class Likelihood:
 
     def __init__(self, proba: NDArray, y: NDArray, pairs: NDArray) -> None:
         order = np.argsort(y, kind="stable")
+        self.n = len(y)
         self.pairs = np.asfortranarray(pairs)
         # samples of noisy label j form one block, so that counting only needs matrix-vector products
-        self.edges = np.concatenate([[0], np.bincount(y, minlength=len(pairs)).cumsum()])
-        self.blocks = np.split(proba[order], self.edges[1:-1])
+        self.blocks = np.split(proba[order], np.bincount(y, minlength=len(pairs)).cumsum()[:-1])
 
     def maximise(
         self, T: NDArray, pseudo_counts: NDArray, max_iter: int, tol: float, row_gain: float = -np.inf
@@ -215,7 +216,7 @@ class Likelihood:
             beyond = _extrapolated(T, one, two)
             highest, after = self.step(beyond, known)
             T, now, one = (beyond, highest, after) if highest >= higher else (one, higher, two)
-            gain = (now - log_likelihood) / self.edges[-1]
+            gain = (now - log_likelihood) / self.n
             log_likelihood = now
             n_iter += 1
         counts = self._counts(T)[0] + self.pairs
@@ -224,20 +225,18 @@ class Likelihood:
     def step(self, T: NDArray, known: NDArray) -> tuple[float, NDArray[np.float64]]:
         """Log-likelihood at T, and T after one step of expectation-maximisation."""
         counts, log_likelihood = self._counts(T)
-        if known.any():
-            log_likelihood += float((known * finite_log(T)).sum())
-            counts += known
-        return log_likelihood, normalise_rows(counts, T)
+        log_likelihood += float((known * finite_log(T)).sum())
+        return log_likelihood, normalise_rows(counts + known, T)
 
     def _counts(self, T: NDArray) -> tuple[NDArray[np.float64], float]:
         """Expected counts of (true, noisy) labels, and the log-likelihood of the noisy samples."""
         counts = np.empty(T.shape, order="F")
-        likelihood = np.empty(self.edges[-1])
+        likelihoods = []
         for j, block in enumerate(self.blocks):  # each block fits the processor's cache
-            of_rows = np.maximum(block @ T[:, j], TINY**2, out=likelihood[self.edges[j] : self.edges[j + 1]])
-            np.matmul(1 / of_rows, block, out=counts[:, j])
-        counts *= T
-        return counts, float(np.log(likelihood, out=likelihood).sum())
+            likelihood = np.maximum(block @ T[:, j], TINY**2)
+            counts[:, j] = (1 / likelihood) @ block
+            likelihoods.append(likelihood)
+        return T * counts, float(np.log(np.concatenate(likelihoods)).sum())
 
 
 def _distance(T: NDArray, other: NDArray) -> float:
@@ -247,13 +246,10 @@ def _distance(T: NDArray, other: NDArray) -> float:
 def _extrapolated(T: NDArray, one: NDArray, two: NDArray) -> NDArray[np.float64]:
     """Extrapolate two steps of expectation-maximisation (SQUAREM)."""
     step = one - T
-    change = two - one
-    change -= step
+    change = two - one - step
     length = max(float(np.linalg.norm(step)) / max(float(np.linalg.norm(change)), TINY), 1.0)
-    step *= 2 * length
-    step += T
-    step += np.multiply(change, length**2, out=change)
-    return normalise_rows(np.maximum(step, np.multiply(T, _SMALLEST_RATIO, out=change), out=step), T)
+    beyond = T + 2 * length * step + length**2 * change
+    return normalise_rows(np.maximum(beyond, _SMALLEST_RATIO * T), T)
 
 
 class FirstMaximum(NamedTuple):
@@ -399,12 +395,6 @@ def _check_clean(proba: ArrayLike | None, y: ArrayLike | None, c: int) -> tuple[
         return np.empty((0, c)), np.zeros(0, dtype=np.intp)
     proba = check_probabilities(proba, c, "proba_clean")
     return proba, check_label_indices(y, c, len(proba), "y_clean")
-
-
-def _check_finite(**numbers: float) -> None:
-    for name, value in numbers.items():
-        if not is_number(value) or not 0 <= value < np.inf:
-            raise ValueError(f"{name}={value!r}; pass a finite number of at least 0.")
 
 
 def check_counts(counts: ArrayLike, c: int) -> NDArray[np.float64]:

@@ -295,12 +295,11 @@ def _rectified(fit: NoiseFit) -> Rectified:
     weights = np.ones(len(y)) if of.drawn is None else of.weights_of_clean(fit.log_prior_ratio)[known]
     design = None
     if of.weights is not None:
-        design = of.weights[0], of.weights[1][known]
-        weights = weights * design[1]
-        sizes = np.bincount(np.append(of.noisy, noisy), np.concatenate(design), len(T))
-    return rectified(
-        fit.transition_matrix, of_noisy, of.noisy, of_pairs, y, noisy, weights, sizes, of.groups_of_pairs, design
-    )
+        weights = weights * of.weights[1][known]
+        design = np.append(of.weights[0], of.weights[1][known])
+        sizes = np.bincount(np.append(of.noisy, noisy), design, len(T))
+    of_labels = of_noisy, of.noisy, of_pairs, y, noisy
+    return rectified(fit.transition_matrix, *of_labels, weights, sizes, of.groups_of_pairs, design)
 
 
 # ---------------------------------------------------------------------------- start, and predictions of clean samples

@@ -58,7 +58,7 @@ def rectified(
     weights: NDArray,
     sizes: NDArray,
     groups: NDArray | None = None,
-    design: tuple[NDArray, NDArray] | None = None,
+    design: NDArray | None = None,
 ) -> Rectified:
     r"""Correct T of the posteriors by the residuals of verified pairs.
 
@@ -68,36 +68,34 @@ def rectified(
     of given labels, are the counts whose rows give a rectified T.
 
     `sizes` are the numbers of all samples by given label, up to a factor. `groups` are those of dependent pairs,
-    `design` the weights of unverified samples and of pairs in the population. Posteriors have shape (n, c) for
+    `design` the weights of unverified samples and then of pairs in the population. Posteriors have shape (n, c) for
     unverified and (m, c) for verified samples.
 
     References
     ----------
     Angelopoulos, Bates, Fannjiang, Jordan, Zrnic, "Prediction-Powered Inference", Science 2023.
     """
-    design = design or (np.ones(len(noisy)), np.ones(len(true)))
-    is_true = np.eye(len(T))[true]
-    m = len(sums_by_group(is_true, groups))
+    posteriors = np.concatenate([of_noisy, of_pairs])
+    labels = np.concatenate([noisy, noisy_of_pairs])
+    if design is None:
+        design = np.ones(len(labels))
+    if groups is None:
+        groups = np.arange(len(true))
     columns = []
     for j in range(len(T)):
         mine = noisy_of_pairs == j
-        in_population = np.concatenate([design[0][noisy == j], design[1][mine]])
         columns.append(
             _shares(
-                of_noisy[noisy == j],
-                of_pairs[mine],
-                is_true[mine],
-                weights[mine],
-                None if groups is None else groups[mine],
-                in_population,
+                posteriors[labels == j], design[labels == j], of_pairs[mine], true[mine], weights[mine], groups[mine]
             )
         )
     shares, of_shares, of_model = np.stack(columns, axis=-1)
     counts = np.maximum(shares * sizes, 0)
     total = counts.sum(axis=1, keepdims=True) + TINY
     counted = normalise_rows(counts, T)
-    variance = (_of_rows(counted, of_shares * sizes**2, total) + counted * (1 - counted) / total) * m / max(m - 2, 1)
-    return Rectified(counted, variance, _of_rows(T, of_model * sizes**2, total))
+    variance = _of_rows(counted, of_shares * sizes**2, total) + counted * (1 - counted) / total
+    m = len(np.unique(groups))
+    return Rectified(counted, variance * m / max(m - 2, 1), _of_rows(T, of_model * sizes**2, total))
 
 
 def _of_rows(T: NDArray, variance: NDArray, total: NDArray) -> NDArray[np.float64]:
@@ -106,17 +104,17 @@ def _of_rows(T: NDArray, variance: NDArray, total: NDArray) -> NDArray[np.float6
 
 
 def _shares(
-    of_noisy: NDArray,
+    of_all: NDArray,
+    design: NDArray,
     of_pairs: NDArray,
-    is_true: NDArray,
+    true: NDArray[np.intp],
     weights: NDArray,
-    groups: NDArray | None,
-    in_population: NDArray,
+    groups: NDArray,
 ) -> NDArray[np.float64]:
     """Shares of true classes among the samples with a given label, their variances, and those of a mean posterior."""
-    of_all = np.concatenate([of_noisy, of_pairs])
-    m = len(sums_by_group(is_true, groups))
-    mean = np.average(of_all, axis=0, weights=in_population) if len(of_all) else np.zeros(of_all.shape[1])
+    is_true = np.eye(of_all.shape[1])[true]
+    m = len(np.unique(groups))
+    mean = np.average(of_all, axis=0, weights=design) if len(of_all) else np.zeros(of_all.shape[1])
     if not weights.any():
         return np.stack([mean, mean * (1 - mean), mean * (1 - mean)])
     w = (weights / weights.sum())[:, None]

@@ -152,7 +152,7 @@ def error_bars(
     slope, info_T, info_map_T, info_map = (of / of_noisy for of in found)
     info_T += _PRIOR_PRECISION * np.eye(len(info_T))
     if proba_clean is not None:
-        info_map += _clean_information(proba_clean) / of_clean + np.diag(map_prior(proba))
+        info_map += _clean_information(proba_clean, np.ones(len(proba_clean))) / of_clean + np.diag(map_prior(proba))
         info_T -= info_map_T.T @ np.linalg.solve(info_map, info_map_T)
     return _cut_at_zero(T, slope, info_T)
 
@@ -292,13 +292,12 @@ def _information(proba: NDArray, y: NDArray, T: NDArray, counts: NDArray) -> tup
     return by_free @ slope.ravel(), information, (by_free @ info_map_T.reshape(n_map, -1).T).T, info_map
 
 
-def _clean_information(proba: NDArray, weights: NDArray | None = None) -> NDArray:
+def _clean_information(proba: NDArray, weights: NDArray) -> NDArray:
     """Expected information about the map in clean samples."""
     total = np.zeros(())
-    w = np.ones(len(proba)) if weights is None else weights
     for start in range(0, len(proba), _CHUNK):
         p = proba[start : start + _CHUNK]
         for label, one_hot in enumerate(np.eye(proba.shape[1])):
-            scores = map_scores(p, one_hot - p) * np.sqrt(w[start : start + _CHUNK] * p[:, label])[:, None]
+            scores = map_scores(p, one_hot - p) * np.sqrt(weights[start : start + _CHUNK] * p[:, label])[:, None]
             total = total + scores.T @ scores
     return total

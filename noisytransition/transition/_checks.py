@@ -60,6 +60,12 @@ def check_rate(rate: float, name: str = "rate") -> float:
     return float(rate)
 
 
+def check_finite(value: float, name: str) -> None:
+    """Check that `value` is a finite number of at least 0."""
+    if not is_number(value) or not 0 <= value < np.inf:
+        raise ValueError(f"{name}={value!r}; pass a finite number of at least 0.")
+
+
 def check_level(level: float) -> float:
     """Check that `level` is a confidence level."""
     if not is_number(level) or not 0 < level < 1:

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from ..labels._arrays import check_label_indices, is_number
-from ._checks import check_probabilities, check_transition_matrix
+from ._checks import check_finite, check_probabilities, check_transition_matrix
 
 #: keeps logarithms and quotients finite; far below any rate that data could distinguish from 0
 TINY = 1e-12
@@ -131,8 +131,7 @@ def count_transition_matrix(
     """
     y_true = check_label_indices(y_true, n_classes, name="y_true")
     y_noisy = check_label_indices(y_noisy, n_classes, len(y_true), name="y_noisy")
-    if not is_number(smoothing) or not 0 <= smoothing < np.inf:
-        raise ValueError(f"smoothing={smoothing!r}; pass a finite number of at least 0.")
+    check_finite(smoothing, "smoothing")
     if n_classes is None:
         n_classes = int(max(y_true.max(initial=-1), y_noisy.max(initial=-1))) + 1
     counts = pair_counts(y_true, y_noisy, n_classes) + smoothing
