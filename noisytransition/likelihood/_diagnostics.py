@@ -57,25 +57,39 @@ def diagnose(fit: NoiseFit, bars: TransitionUncertainty | None, classes: NDArray
 
     Candidates of `fit` must be in ascending order of epochs.
     """
-    found = {
-        "no_probability": _no_probability(fit.best.proba, classes),
-        "memorised": _memorised(fit),
-        "not_separated": _not_separated(bars, classes),
-    }
-    if not len(fit.out_of_fold.clean):
-        found = {"not_verified": _NOT_VERIFIED} | found
-    else:
+    of = fit.out_of_fold
+    c = len(classes)
+    found = {"not_verified": _NOT_VERIFIED}
+    if len(of.clean):
+        missing = classes[of.n_clean[:c] == 0]
         found = {
             "codes": _codes(fit, bars, classes),
-            "missing_class": _missing_class(fit.out_of_fold.n_clean, classes),
+            "missing_class": _named("no clean sample of class {}; verify some samples of it", missing),
             "unknown_shares": _unknown_shares(fit),
-            "chosen": _CHOSEN if not fit.log_prior_ratio.any() and fit.out_of_fold.is_chosen_by_suspicion() else "",
+            "chosen": _CHOSEN if not fit.log_prior_ratio.any() and of.is_chosen_by_suspicion() else "",
             "from_elsewhere": _from_elsewhere(fit, classes),
-            "verified_labels": _verified_labels(fit.wrong_true_labels, len(fit.out_of_fold.clean)),
+            "verified_labels": _verified_labels(fit.wrong_true_labels, len(of.clean)),
             "not_one_T": _not_one_T(fit),
-            "under_trained": _under_trained(fit.out_of_fold, fit.out_of_fold.weights_of_clean(fit.log_prior_ratio)),
-        } | found
+            "under_trained": _under_trained(of, of.weights_of_clean(fit.log_prior_ratio)),
+        }
+    never = classes[~fit.best.proba[:, :c].any(axis=0)]
+    wide = classes[:0]
+    if bars is not None:
+        low, high = bars.interval(0.9)
+        wide = classes[np.diag(high - low) / 2 > _WIDE]
+    found |= {
+        "no_probability": _named(
+            "class {} has probability 0 in all samples; use a classifier that was trained on it", never
+        ),
+        "memorised": _memorised(fit),
+        "not_separated": _named("the error bars of T are wide for class {}; verify more samples", wide),
+    }
     return {name: text for name, text in found.items() if text}
+
+
+def _named(text: str, classes: NDArray) -> str:
+    """The text with the names of the classes; empty without classes."""
+    return text.format(shortened(classes)) if len(classes) else ""
 
 
 def warn_of_reasons(reasons: dict[str, str], stacklevel: int) -> None:
@@ -131,18 +145,6 @@ def _better_order(lower: NDArray, upper: NDArray) -> NDArray[np.intp]:
     _, order = optimize.linear_sum_assignment(-lower[:, places])
     moved = order != places
     return order if (lower[places, order] > upper[places, places])[moved].all() else places
-
-
-def _no_probability(proba: NDArray, classes: NDArray) -> str:
-    never = classes[~proba[:, : len(classes)].any(axis=0)]
-    if not len(never):
-        return ""
-    return f"class {shortened(never)} has probability 0 in all samples; use a classifier that was trained on it"
-
-
-def _missing_class(n_clean: NDArray, classes: NDArray) -> str:
-    absent = classes[n_clean[: len(classes)] == 0]
-    return f"no clean sample of class {shortened(absent)}; verify some samples of it" if len(absent) else ""
 
 
 def _unknown_shares(fit: NoiseFit) -> str:
@@ -257,13 +259,3 @@ def _memorised(fit: NoiseFit) -> str:
         f"the classifier is more certain of noisy samples ({certain:.2f}) than of clean ones ({clean:.2f}): labels "
         "were memorised, or clean samples have another distribution; use out-of-sample probabilities"
     )
-
-
-def _not_separated(bars: TransitionUncertainty | None, classes: NDArray) -> str:
-    if bars is None:
-        return ""
-    low, high = bars.interval(0.9)
-    wide = np.diag(high - low) / 2 > _WIDE
-    if not wide.any():
-        return ""
-    return f"the error bars of T are wide for class {shortened(classes[wide])}; verify more samples"

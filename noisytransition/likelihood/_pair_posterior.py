@@ -31,12 +31,6 @@ class PairEstimate(NamedTuple):
     log_evidence: float
 
 
-def _of_rows(channel: LogLinear, proba: NDArray, j: int) -> tuple[NDArray, NDArray]:
-    """Posterior of samples with noisy label j, and derivatives of its logarithm by the logarithms of the powers."""
-    slopes = channel.factors(proba, np.full(len(proba), j)) * channel.powers
-    return special.softmax(slopes.sum(axis=-1) + channel.offsets[j], axis=1), slopes
-
-
 def fit_pair_posterior(
     proba: NDArray,
     y_noisy: NDArray,
@@ -68,18 +62,17 @@ def fit_pair_posterior(
     pools). Kass, Raftery, "Bayes Factors", 1995.
     """
     of_pairs, gain = fit_channel(*pairs, T, log_prior_ratio, effect)
-    proba_pairs, _, y_noisy_pairs = pairs
-    labels = range(len(T))
-    evidence = gain - _log_det(of_pairs, [proba_pairs[y_noisy_pairs == j] for j in labels], effect) / 2
+    proba_pairs, _, noisy_of_pairs = pairs
+    evidence = gain - _log_det(of_pairs, proba_pairs, noisy_of_pairs, effect) / 2
     # the pairs also helped to calibrate the probabilities, so this evidence is not fully out-of-sample; the design half
     # of examples/benchmarks/zoo has no false alarm
     if evidence <= EVIDENCE:
         return None
     channel = of_pairs._replace(offsets=of_pairs.offsets - log_prior_ratio)
     posterior = channel.posterior(proba, y_noisy)
-    counts = counts + np.stack([posterior[y_noisy == j].sum(axis=0) for j in labels], axis=1)
-    total = counts + T  # a class without samples keeps its row of T
-    return PairEstimate(channel, normalise_rows(total), counts, float(evidence))
+    counts = counts + np.stack([posterior[y_noisy == j].sum(axis=0) for j in range(len(T))], axis=1)
+    # a class without samples keeps its row of T
+    return PairEstimate(channel, normalise_rows(counts + T), counts, float(evidence))
 
 
 def wrong_true_labels(
@@ -138,22 +131,21 @@ def _channel_of_one_T(T: NDArray) -> LogLinear:
 
 # Columns of M share no pairs, so the expected information (with the priors) is an arrow matrix: a block for each column
 # of M, and two rows for the powers.
-def _log_det(posterior: LogLinear, pairs: list[NDArray], effect: float) -> float:
-    """Log-determinant of the information relative to the prior.
+def _log_det(posterior: LogLinear, proba: NDArray, noisy: NDArray, effect: float) -> float:
+    """Log-determinant of the information relative to the prior; slopes are derivatives by the logs of the powers.
 
     The block of a column is a diagonal minus a low-rank product, inverted by Woodbury's identity.
     """
     log_det = 0.0
     of_powers = np.eye(2)
-    for j, proba in enumerate(pairs):
-        if not len(proba):
-            continue
-        q, slopes = _of_rows(posterior, proba, j)
+    for j in np.unique(noisy):
+        mine = noisy == j
+        slopes = posterior.factors(proba[mine], noisy[mine]) * posterior.powers
+        q = special.softmax(slopes.sum(axis=-1) + posterior.offsets[j], axis=1)
         mean = np.einsum("nc,ncp->np", q, slopes)
         variance = np.einsum("nc,ncp,ncr->pr", q, slopes, slopes) - mean.T @ mean
-        cross = (
-            np.einsum("nc,ncp->cp", q, slopes) - q.T @ mean
-        ) / effect  # covariance of the one-hot true label and the slopes
+        # covariance of the one-hot true label and the slopes
+        cross = (np.einsum("nc,ncp->cp", q, slopes) - q.T @ mean) / effect
         diagonal = q.sum(axis=0) / effect + PRECISION
         root: Any = np.linalg.qr(q, mode="r") / effect**0.5  # root.T @ root is q.T @ q / effect
         inner = np.eye(len(root)) - (root / diagonal) @ root.T
