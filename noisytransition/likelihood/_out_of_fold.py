@@ -104,39 +104,29 @@ class OutOfFold(NamedTuple):
         order = np.argsort(np.concatenate([self.rows, self.rows_of_clean[among]]))
         return np.concatenate([of_noisy, of_clean[among]])[order]
 
-    def without(self, out: NDArray[np.bool_]) -> "OutOfFold":
-        """Omit some of the clean samples."""
-        kept = ~out
+    def select(self, noisy: NDArray[np.bool_], clean: NDArray[np.bool_]) -> "OutOfFold":
+        """Keep only some of the noisy and of the clean samples."""
         c = len(self.pairs)
-        known = out & (self.noisy_of_clean >= 0)
+        known = ~clean & (self.noisy_of_clean >= 0)
         return self._replace(
-            candidates=[of._replace(proba_clean=of.proba_clean[kept]) for of in self.candidates],
-            clean=self.clean[kept],
-            noisy_of_clean=self.noisy_of_clean[kept],
+            candidates=[Candidate(of.epochs, of.proba[noisy], of.proba_clean[clean]) for of in self.candidates],
+            noisy=self.noisy[noisy],
+            clean=self.clean[clean],
+            noisy_of_clean=self.noisy_of_clean[clean],
             pairs=self.pairs - pair_counts(self.clean[known], self.noisy_of_clean[known], c),
-            n_clean=self.n_clean - np.bincount(self.clean[out], minlength=c),
-            rows_of_clean=self.rows_of_clean[kept],
-            drawn=None if self.drawn is None else self.drawn[kept],
-            groups=of_samples(self.groups, slice(None), kept),
-            weights=of_samples(self.weights, slice(None), kept),
+            n_clean=self.n_clean - np.bincount(self.clean[~clean], minlength=c),
+            n_noisy=self.n_noisy - int((~noisy).sum()),
+            rows=self.rows[noisy],
+            rows_of_clean=self.rows_of_clean[clean],
+            drawn=None if self.drawn is None else self.drawn[clean],
+            groups=of_samples(self.groups, noisy, clean),
+            weights=of_samples(self.weights, noisy, clean),
         )
 
     def labelled(self) -> "OutOfFold":
         """Omit the samples without a label."""
-        return self.with_noisy(self.noisy >= 0)
-
-    def with_noisy(self, kept: NDArray[np.bool_]) -> "OutOfFold":
-        """Keep only some of the noisy samples."""
-        if kept.all():
-            return self
-        return self._replace(
-            candidates=[of._replace(proba=of.proba[kept]) for of in self.candidates],
-            noisy=self.noisy[kept],
-            n_noisy=self.n_noisy - int((~kept).sum()),
-            rows=self.rows[kept],
-            groups=of_samples(self.groups, kept, slice(None)),
-            weights=of_samples(self.weights, kept, slice(None)),
-        )
+        has_label = self.noisy >= 0
+        return self if has_label.all() else self.select(has_label, np.ones(len(self.clean), dtype=bool))
 
     @property
     def label_weights(self) -> NDArray[np.float64]:
@@ -299,12 +289,10 @@ def select_epochs(out_of_fold: OutOfFold, best: int, T: NDArray) -> Candidate:
     mean 1 at that class and 0 elsewhere.
     """
     y = out_of_fold.noisy
-    first, *later = out_of_fold.candidates[best:]
-    if not later:
-        return first
+    candidates = out_of_fold.candidates[best:]
     inverse = np.linalg.pinv(T)
     # unbiased estimates of whether each network is right on each sample
-    right, *right_later = (inverse[y, candidate.proba.argmax(axis=1)] for candidate in (first, *later))
-    gains = np.array([of_later - right for of_later in right_later])
+    right = np.array([inverse[y, candidate.proba.argmax(axis=1)] for candidate in candidates])
+    gains = right - right[0]
     k = gains.mean(axis=1).argmax()
-    return later[k] if gains[k].mean() > SELECT_ERRORS * gains[k].std() / len(y) ** 0.5 else first
+    return candidates[k if gains[k].mean() > SELECT_ERRORS * gains[k].std() / len(y) ** 0.5 else 0]

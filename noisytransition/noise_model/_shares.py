@@ -373,9 +373,9 @@ class Population:
         # random folds: with fixed class shares, a class that is more frequent in a fold would be predicted too seldom
         rng = np.random.default_rng(0)
         order = rng.permutation(len(of.clean))
-        some = of.with_noisy(rng.permutation(len(of.noisy)) < _NOISY_PER_VERIFIED * len(of.clean))
+        some = rng.permutation(len(of.noisy)) < _NOISY_PER_VERIFIED * len(of.clean)
         for out in folds_of(order, _FOLDS, None if of.groups is None else of.groups[1]):
-            yield out, fit_noise(some.without(out), T, prior, stratified=False)
+            yield out, fit_noise(of.select(some, ~out), T, prior, stratified=False)
 
     def _design(self, used: _Masks) -> tuple[Any, NDArray | None, Any, Any]:
         """Strata of the given labels if verified samples can have been drawn by these; weights, groups, and weights.
