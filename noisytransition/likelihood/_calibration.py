@@ -29,6 +29,8 @@ _SMALLEST_VARIANCE = 1e-6
 _HIGHEST_FLOOR = 0.05
 # upper bound of the map's log-scale: exp overflows where the line search may go
 _MAX_LOG_SCALE = 10.0
+#: steps of one maximisation, which usually converges earlier
+MAX_ITER = 1000
 #: more iterations hardly increase the likelihood, and T does not improve (examples/benchmarks/cv_none.py)
 MOST_ITER = 500
 # Iterations of the first maximisation, which compares candidates. If it needs more, later ones rescale the logits of T:
@@ -122,10 +124,12 @@ class CalibratedLikelihood:
         pairs: NDArray,
         clean_weight: NDArray | float = 1.0,
         log_prior_ratio: NDArray | float = 0.0,
+        max_iter: int = MAX_ITER,
     ) -> None:
         self.c = len(pairs)
         self.pairs = pairs
         self.log_prior_ratio = log_prior_ratio
+        self.max_iter = max_iter
         self.n_rows = len(y) + len(y_clean)
         self.with_matrix = self.c <= MOST_CLASSES_WITH_MATRIX
         order = np.argsort(y, kind="stable")
@@ -141,7 +145,7 @@ class CalibratedLikelihood:
         self.rows = (_RowsOfFewClasses if self.with_matrix else _RowsByLabel)(noisy, y[order], self.c)
         self.x: NDArray | None = None  # result of the last maximisation
 
-    def maximise(self, T: NDArray, pseudo_counts: NDArray, max_iter: int, tol: float) -> Maximum:
+    def maximise(self, T: NDArray, pseudo_counts: NDArray | float = 0.0) -> Maximum:
         """Find the maximum by L-BFGS, adding `pseudo_counts` to the pairs.
 
         The first call has at most 100 iterations; a later one continues from it.
@@ -156,13 +160,13 @@ class CalibratedLikelihood:
             unit = self.units(self.x, known)
             if self.c > SLOW_CLASSES:
                 most = _MAX_ITER_AGAIN
-        found = minimum(lambda x: self.objective(x, known), self.x, unit, min(most, max_iter))
+        found = minimum(lambda x: self.objective(x, known), self.x, unit, min(most, self.max_iter))
         self.x = found.x
         counts = self.counts(self.x)
         calibration = self.calibration(self.x)
         T = special.softmax(self.unpack(self.x)[3], axis=1)
         T = normalise_rows(counts + known, T)
-        converged = bool(found.success) or found.nit < max_iter  # or stopped early on purpose
+        converged = bool(found.success) or found.nit < self.max_iter  # or stopped early on purpose
         return Maximum(T, counts + self.pairs, calibration, -found.fun * self.n_rows, converged, found.nit)
 
     def with_weights(self, clean_weight: NDArray) -> "CalibratedLikelihood":

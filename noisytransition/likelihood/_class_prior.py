@@ -8,7 +8,7 @@ from scipy import special
 
 from ..transition._estimation import finite_log
 from ._calibration import CalibratedLikelihood, Calibration
-from ._em import MAX_ITER, replace_zeros
+from ._em import replace_zeros
 from ._rules import WARN_P
 
 # the class prior converges in 2 to 12 rounds, and in up to 20 with a class of few samples
@@ -42,11 +42,10 @@ def fit_log_prior_ratio(likelihood: CalibratedLikelihood, init: NDArray) -> NDAr
     "Adjusting the Outputs of a Classifier to New a Priori Probabilities", 2002 (priors by expectation-maximisation).
     """
     start = replace_zeros(init)
-    none = np.zeros_like(init)
     of_clean = shares = _shares(likelihood.n_clean)
     for _ in range(_MAX_ROUNDS):
         likelihood.log_prior_ratio = np.log(of_clean / shares)
-        likelihood.maximise(start, none, MAX_ITER, 0.0)
+        likelihood.maximise(start)
         x: Any = likelihood.x
         before = shares
         shares = _shares(likelihood.counts(x).sum(axis=1))

@@ -11,6 +11,7 @@ from ..labels._arrays import as_floats, check_label_indices
 from ..transition._checks import check_count, check_finite, check_probabilities, check_transition_matrix
 from ..transition._estimation import TINY, finite_log, normalise_rows
 from ._calibration import (
+    MAX_ITER,
     MAX_ITER_FIRST,
     MOST_CLASSES_WITH_MATRIX,
     SLOW_CLASSES,
@@ -21,8 +22,6 @@ from ._calibration import (
 )
 from ._shrinkage import Prior, check_prior, fitted_prior, least_strength
 
-#: steps of one maximisation, which usually converges earlier
-MAX_ITER = 1000
 # share of the uniform matrix in the initial T: an entry that starts at 0 stays at 0
 _UNIFORM_SHARE = 0.1
 # strength and counts converge in one to three rounds; 2 of 180 fits (examples/benchmarks/em_transition.py) need over 8.
@@ -190,16 +189,16 @@ def em_transition_matrix(
 class Likelihood:
     """Log-likelihood of T given uncalibrated probabilities: noisy samples, and samples with both labels known."""
 
-    def __init__(self, proba: NDArray, y: NDArray, pairs: NDArray) -> None:
+    def __init__(self, proba: NDArray, y: NDArray, pairs: NDArray, max_iter: int = MAX_ITER, tol: float = 1e-5) -> None:
         order = np.argsort(y, kind="stable")
         self.n = len(y)
+        self.max_iter = max_iter
+        self.tol = tol
         self.pairs = np.asfortranarray(pairs)
         # samples of noisy label j form one block, so that counting only needs matrix-vector products
         self.blocks = np.split(proba[order], np.bincount(y, minlength=len(pairs)).cumsum()[:-1])
 
-    def maximise(
-        self, T: NDArray, pseudo_counts: NDArray, max_iter: int, tol: float, row_gain: float = -np.inf
-    ) -> Maximum:
+    def maximise(self, T: NDArray, pseudo_counts: NDArray | float = 0.0, row_gain: float = -np.inf) -> Maximum:
         """Find the maximum by expectation-maximisation, accelerated by SQUAREM.
 
         Stop when no entry of T changes by more than `tol`, or the mean log-likelihood of a sample by less than
@@ -211,7 +210,7 @@ class Likelihood:
         log_likelihood, one = self.step(T, known)
         n_iter = 1
         gain = np.inf
-        while _distance(T, one) > tol and n_iter < max_iter and gain >= row_gain:
+        while _distance(T, one) > self.tol and n_iter < self.max_iter and gain >= row_gain:
             higher, two = self.step(one, known)
             beyond = _extrapolated(T, one, two)
             highest, after = self.step(beyond, known)
@@ -220,7 +219,7 @@ class Likelihood:
             log_likelihood = now
             n_iter += 1
         counts = self._counts(T)[0] + self.pairs
-        return Maximum(one, counts, None, log_likelihood, _distance(T, one) <= tol, n_iter)
+        return Maximum(one, counts, None, log_likelihood, _distance(T, one) <= self.tol, n_iter)
 
     def step(self, T: NDArray, known: NDArray) -> tuple[float, NDArray[np.float64]]:
         """Log-likelihood at T, and T after one step of expectation-maximisation."""
@@ -261,37 +260,35 @@ class FirstMaximum(NamedTuple):
     prior: Any  # a matrix, as in `EMResult`; None without a prior
     strength: float
     log_evidence: float
-    search: tuple[Prior, int, float]  # prior, max_iter and tol
+    target: Prior  # `prior` of `em_transition_matrix`
 
     @property
-    def pseudo_counts(self) -> NDArray[np.float64]:
+    def pseudo_counts(self) -> NDArray[np.float64] | float:
         """Pseudo-counts of the prior."""
-        return np.zeros_like(self.init) if self.prior is None else self.strength * self.prior
+        return 0.0 if self.prior is None else self.strength * self.prior
 
     def with_weights(self, weights: NDArray) -> FirstMaximum:
         """Maximum with other weights of the clean samples, and its prior; starts from this one."""
         assert isinstance(self.likelihood, CalibratedLikelihood)  # there are clean samples
         likelihood = self.likelihood.with_weights(weights)
-        prior, max_iter, tol = self.search
-        found = likelihood.maximise(self.found.transition_matrix, self.pseudo_counts, max_iter, tol)
-        fitted = prior_at_maximum(prior, found, self.pseudo_counts)
-        return FirstMaximum(likelihood, self.init, found, *fitted, self.search)
+        found = likelihood.maximise(self.found.transition_matrix, self.pseudo_counts)
+        fitted = prior_at_maximum(self.target, found, self.pseudo_counts)
+        return FirstMaximum(likelihood, self.init, found, *fitted, self.target)
 
     def finish(self) -> EMResult:
         """Alternate maximisation and fit of the prior until its strength converges."""
         found = self.found
         M = self.prior
         a = self.strength
-        prior, max_iter, tol = self.search
         M_next = M
         a_next = a
         if not a and found.n_iter == MAX_ITER_FIRST:  # it has not converged
-            found = self.likelihood.maximise(found.transition_matrix, np.zeros_like(self.init), max_iter, tol)
+            found = self.likelihood.maximise(found.transition_matrix)
         for _ in range(_MAX_ROUNDS if a else 0):
             M = M_next
             a = a_next
-            found = self.likelihood.maximise(found.transition_matrix, a * M, max_iter, tol)
-            M_next, a_next, _ = fitted_prior(prior, found.counts)
+            found = self.likelihood.maximise(found.transition_matrix, a * M)
+            M_next, a_next, _ = fitted_prior(self.target, found.counts)
             if a_next in (a, 0.0):
                 break
         if not found.converged:
@@ -323,10 +320,11 @@ def first_maximum(
     proba, meta, counts = (np.asarray(of, dtype=np.float64) for of in (proba, proba_clean, counts))
     likelihood: Likelihood | CalibratedLikelihood
     if len(y_clean):
-        likelihood = CalibratedLikelihood(proba, y_noisy, meta, y_clean, counts, clean_weight, log_prior_ratio)
+        of_clean = meta, y_clean, counts, clean_weight, log_prior_ratio
+        likelihood = CalibratedLikelihood(proba, y_noisy, *of_clean, max_iter)
     else:
-        likelihood = Likelihood(proba, y_noisy, counts)
-    return _with_fitted_prior(likelihood, init, (prior, max_iter, tol))
+        likelihood = Likelihood(proba, y_noisy, counts, max_iter, tol)
+    return _with_fitted_prior(likelihood, init, prior)
 
 
 def replace_zeros(T: NDArray) -> NDArray[np.float64]:
@@ -334,27 +332,22 @@ def replace_zeros(T: NDArray) -> NDArray[np.float64]:
     return (1 - _UNIFORM_SHARE) * T + _UNIFORM_SHARE / len(T)
 
 
-def _with_fitted_prior(
-    likelihood: Likelihood | CalibratedLikelihood, init: NDArray, search: tuple[Prior, int, float]
-) -> FirstMaximum:
+def _with_fitted_prior(likelihood: Likelihood | CalibratedLikelihood, init: NDArray, prior: Prior) -> FirstMaximum:
     """Maximise without a prior, and fit the prior to the counts.
 
     If the fitted strength is 0, also try the maximum with a strong prior and, with more than 20 classes (whose counts
     are small), with the weakest effective one; with more than 100 only this. The evidence of all labels selects one.
     """
-    prior, max_iter, tol = search
-    T = replace_zeros(init)
-    none = np.zeros_like(init)
     is_many = len(init) > MOST_CLASSES_WITH_MATRIX
     # only the strength is needed: without a prior, T changes long after the likelihood has converged
     is_rough = is_many and isinstance(likelihood, Likelihood) and prior is not None
-    found = likelihood.maximise(T, none, max_iter, tol, **({"row_gain": TOLERANCE} if is_rough else {}))
-    first = FirstMaximum(likelihood, init, found, *prior_at_maximum(prior, found), search)
+    found = likelihood.maximise(replace_zeros(init), **({"row_gain": TOLERANCE} if is_rough else {}))
+    first = FirstMaximum(likelihood, init, found, *prior_at_maximum(prior, found), prior)
     if first.strength or prior is None:
         return first
     shrunk = _with_strong_prior(first)
     if shrunk is None and is_rough and not found.converged:
-        found = likelihood.maximise(found.transition_matrix, none, max_iter, tol)
+        found = likelihood.maximise(found.transition_matrix)
         return first._replace(found=found, log_evidence=prior_at_maximum(prior, found)[2])
     return shrunk or first
 
@@ -362,11 +355,10 @@ def _with_fitted_prior(
 def _with_strong_prior(first: FirstMaximum) -> FirstMaximum | None:
     """Maximum that starts from the prior, if it has a higher evidence than the one without a prior."""
     M = first.prior
-    prior, max_iter, tol = first.search
     strengths = [] if len(M) <= MOST_CLASSES_WITH_MATRIX else [least_strength(M)]
     for tried in strengths if len(M) > SLOW_CLASSES else [*strengths, _STRONG]:
-        found = first.likelihood.maximise(M, tried * M, max_iter, tol)
-        M_shrunk, a, evidence = prior_at_maximum(prior, found, tried * M)
+        found = first.likelihood.maximise(M, tried * M)
+        M_shrunk, a, evidence = prior_at_maximum(first.target, found, tried * M)
         if evidence > first.log_evidence and a:
             given = evidence if tried == _STRONG else first.log_evidence
             return first._replace(found=found, prior=M_shrunk, strength=a, log_evidence=given)

@@ -9,7 +9,7 @@ from scipy import special
 from ..transition._estimation import TINY, normalise_rows
 from ._calibration import MOST_ITER, CalibratedLikelihood, Calibration, Maximum, minimum
 from ._class_prior import log_scores
-from ._em import MAX_ITER, FirstMaximum, prior_at_maximum, replace_zeros
+from ._em import FirstMaximum, prior_at_maximum, replace_zeros
 from ._rules import EVIDENCE
 
 
@@ -65,7 +65,7 @@ def fit_feature_dependent_noise(
     one, dependent, x = _both_maxima(likelihood, one_T.init)
     log_likelihood = -dependent.objective(x)[0] * likelihood.n_rows
     evidence = log_likelihood - one.log_likelihood - np.log(likelihood.n_rows) / 2
-    prior = one_T.search[0]
+    prior = one_T.target
     if prior is not None:  # the one T may owe its evidence to a strong prior
         evidence -= max(0.0, one_T.log_evidence - prior_at_maximum(prior, one)[2])
     calibration = likelihood.calibration(x[:-1])
@@ -84,16 +84,15 @@ def fit_feature_dependent_noise(
 
 def _both_maxima(likelihood: Any, init: NDArray) -> tuple[Maximum, "FeatureDependentLikelihood", NDArray]:
     """Maximum of one T without prior, and the parameters of the maximum with feature-dependent noise."""
-    none = np.zeros_like(init)
     likelihood.x = None  # from the present maximum, both end at lower ones
-    one = likelihood.maximise(replace_zeros(init), none, MAX_ITER, 0.0)
+    one = likelihood.maximise(replace_zeros(init))
     dependent = FeatureDependentLikelihood(likelihood)
     start = np.append(likelihood.x, 1.0)
     start[-1 - init.size : -1] = 0.0  # R is uniform: the labels depend on the features alone
     bounds = [(None, None)] * len(likelihood.x) + [(0.0, None)]
     x = minimum(dependent.objective, start, np.ones(()), MOST_ITER, bounds).x
     likelihood.x = x[:-1].copy()  # one T may have ended at a local maximum
-    from_there = likelihood.maximise(init, none, MAX_ITER, 0.0)
+    from_there = likelihood.maximise(init)
     return max(one, from_there, key=lambda found: found.log_likelihood), dependent, x
 
 

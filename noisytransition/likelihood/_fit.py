@@ -184,7 +184,8 @@ def _log_scores(
         assert calibration is not None  # there are clean samples
         given = shift_class_prior(calibration(best.proba_clean), log_prior_ratio)
         proba = calibration(best.proba)
-        left_out = leave_one_out(proba, of.noisy, T, given, of.clean, of_clean, maximum.pseudo_counts)
+        counts = of.scaled_pairs + maximum.pseudo_counts
+        left_out = leave_one_out(proba, of.noisy, T, given, of.clean, of_clean, counts)
         scores.append(float(finite_log(left_out[np.arange(len(of.clean)), of.clean]).sum()))
     return scores
 

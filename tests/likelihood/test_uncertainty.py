@@ -36,7 +36,7 @@ def test_leave_one_out_is_that_of_refits(weight, c):
         none = np.zeros((c, c))
         likelihood = CalibratedLikelihood(proba**1.5, y, of_clean[kept] ** 1.5, clean[kept], none, weights[kept])
         for _ in range(3):  # the first call is short
-            found = likelihood.maximise(np.full((c, c), 1 / c), none, 500, 0.0)
+            found = likelihood.maximise(np.full((c, c), 1 / c), none)
         return found
 
     best = fitted(np.arange(30))
