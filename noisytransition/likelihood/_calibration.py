@@ -93,13 +93,40 @@ class Calibration(NamedTuple):
         return special.softmax(u @ self.matrix.T + self.bias, axis=1)
 
 
-class Maximum(NamedTuple):
-    """Maximum of a likelihood of T: T, expected counts of (true, noisy), calibration map and log-likelihood."""
+class EMResult(NamedTuple):
+    """Full result of `em_transition_matrix`: T with its counts, calibration, prior and evidence.
+
+    Attributes
+    ----------
+    transition_matrix : ndarray of shape (c, c)
+        Maximum-likelihood T, shrunk by the prior.
+    counts : ndarray of shape (c, c)
+        Expected number of samples of true class i and noisy label j, without the prior's pseudo-counts.
+    calibration : Calibration or None
+        Calibration map, callable with the same classifier's probabilities of other samples. None without clean samples.
+    prior : ndarray of shape (c, c) or None
+        Matrix that T was shrunk towards.
+    strength : float
+        Pseudo-counts of the prior per class.
+    log_likelihood : float
+        Maximum of the log-likelihood of noisy samples and known pairs, including the prior of T. If calibrated, also
+        including the clean samples and the prior of the map.
+    log_evidence : float
+        Maximum of the log-likelihood, with T integrated out under its prior if there is one. Use it to compare the
+        probabilities of several classifiers.
+    converged : bool
+        Whether the maximisation ended before `max_iter` steps. With calibration it always ends after 500.
+    n_iter : int
+        Steps of the last maximisation.
+    """
 
     transition_matrix: NDArray[np.float64]
     counts: NDArray[np.float64]
     calibration: Calibration | None
+    prior: NDArray[np.float64] | None
+    strength: float
     log_likelihood: float
+    log_evidence: float
     converged: bool
     n_iter: int
 
@@ -145,7 +172,7 @@ class CalibratedLikelihood:
         self.rows = (_RowsOfFewClasses if self.with_matrix else _RowsByLabel)(noisy, y[order], self.c)
         self.x: NDArray | None = None  # result of the last maximisation
 
-    def maximise(self, T: NDArray, pseudo_counts: NDArray | float = 0.0) -> Maximum:
+    def maximise(self, T: NDArray, pseudo_counts: NDArray | float = 0.0) -> EMResult:
         """Find the maximum by L-BFGS, adding `pseudo_counts` to the pairs.
 
         The first call has at most 100 iterations; a later one continues from it.
@@ -167,7 +194,8 @@ class CalibratedLikelihood:
         T = special.softmax(self.unpack(self.x)[3], axis=1)
         T = normalise_rows(counts + known, T)
         converged = bool(found.success) or found.nit < self.max_iter  # or stopped early on purpose
-        return Maximum(T, counts + self.pairs, calibration, -found.fun * self.n_rows, converged, found.nit)
+        value = -found.fun * self.n_rows
+        return EMResult(T, counts + self.pairs, calibration, None, 0.0, value, value, converged, found.nit)
 
     def with_weights(self, clean_weight: NDArray) -> "CalibratedLikelihood":
         """The likelihood with other weights of the clean samples; `maximise` continues from the present maximum."""

@@ -17,8 +17,7 @@ from ._calibration import (
     SLOW_CLASSES,
     TOLERANCE,
     CalibratedLikelihood,
-    Calibration,
-    Maximum,
+    EMResult,
 )
 from ._shrinkage import Prior, check_prior, fitted_prior, least_strength
 
@@ -31,44 +30,6 @@ _MAX_ROUNDS = 10
 _STRONG = 1e6
 # an extrapolation keeps at least this share of an entry, since an entry at 0 stays at 0
 _SMALLEST_RATIO = 0.05
-
-
-class EMResult(NamedTuple):
-    """Full result of `em_transition_matrix`: T with its counts, calibration, prior and evidence.
-
-    Attributes
-    ----------
-    transition_matrix : ndarray of shape (c, c)
-        Maximum-likelihood T, shrunk by the prior.
-    counts : ndarray of shape (c, c)
-        Expected number of samples of true class i and noisy label j, without the prior's pseudo-counts.
-    calibration : Calibration or None
-        Calibration map, callable with the same classifier's probabilities of other samples. None without clean samples.
-    prior : ndarray of shape (c, c) or None
-        Matrix that T was shrunk towards.
-    strength : float
-        Pseudo-counts of the prior per class.
-    log_likelihood : float
-        Maximum of the log-likelihood of noisy samples and known pairs, including the prior of T. If calibrated, also
-        including the clean samples and the prior of the map.
-    log_evidence : float
-        Maximum of the log-likelihood, with T integrated out under its prior if there is one. Use it to compare the
-        probabilities of several classifiers.
-    converged : bool
-        Whether the maximisation ended before `max_iter` steps. With calibration it always ends after 500.
-    n_iter : int
-        Steps of the last maximisation.
-    """
-
-    transition_matrix: NDArray[np.float64]
-    counts: NDArray[np.float64]
-    calibration: Calibration | None
-    prior: NDArray[np.float64] | None
-    strength: float
-    log_likelihood: float
-    log_evidence: float
-    converged: bool
-    n_iter: int
 
 
 def em_transition_matrix(
@@ -198,7 +159,7 @@ class Likelihood:
         # samples of noisy label j form one block, so that counting only needs matrix-vector products
         self.blocks = np.split(proba[order], np.bincount(y, minlength=len(pairs)).cumsum()[:-1])
 
-    def maximise(self, T: NDArray, pseudo_counts: NDArray | float = 0.0, row_gain: float = -np.inf) -> Maximum:
+    def maximise(self, T: NDArray, pseudo_counts: NDArray | float = 0.0, row_gain: float = -np.inf) -> EMResult:
         """Find the maximum by expectation-maximisation, accelerated by SQUAREM.
 
         Stop when no entry of T changes by more than `tol`, or the mean log-likelihood of a sample by less than
@@ -219,7 +180,8 @@ class Likelihood:
             log_likelihood = now
             n_iter += 1
         counts = self._counts(T)[0] + self.pairs
-        return Maximum(one, counts, None, log_likelihood, _distance(T, one) <= self.tol, n_iter)
+        converged = _distance(T, one) <= self.tol
+        return EMResult(one, counts, None, None, 0.0, log_likelihood, log_likelihood, converged, n_iter)
 
     def step(self, T: NDArray, known: NDArray) -> tuple[float, NDArray[np.float64]]:
         """Log-likelihood at T, and T after one step of expectation-maximisation."""
@@ -252,34 +214,26 @@ def _extrapolated(T: NDArray, one: NDArray, two: NDArray) -> NDArray[np.float64]
 
 
 class FirstMaximum(NamedTuple):
-    """Maximum of a likelihood of T, the prior fitted at it, and the final log-evidence (as in `EMResult`)."""
+    """Maximum of a likelihood of T, with the prior fitted at it and the final log-evidence."""
 
     likelihood: Likelihood | CalibratedLikelihood
     init: NDArray[np.float64]
-    found: Maximum
-    prior: Any  # a matrix, as in `EMResult`; None without a prior
-    strength: float
-    log_evidence: float
-    target: Prior  # `prior` of `em_transition_matrix`
-
-    @property
-    def pseudo_counts(self) -> NDArray[np.float64] | float:
-        """Pseudo-counts of the prior."""
-        return 0.0 if self.prior is None else self.strength * self.prior
+    prior: Prior  # as in `em_transition_matrix`
+    found: EMResult
 
     def with_weights(self, weights: NDArray) -> FirstMaximum:
         """Maximum with other weights of the clean samples, and its prior; starts from this one."""
         assert isinstance(self.likelihood, CalibratedLikelihood)  # there are clean samples
         likelihood = self.likelihood.with_weights(weights)
-        found = likelihood.maximise(self.found.transition_matrix, self.pseudo_counts)
-        fitted = prior_at_maximum(self.target, found, self.pseudo_counts)
-        return FirstMaximum(likelihood, self.init, found, *fitted, self.target)
+        counts = pseudo_counts(self.found)
+        found = likelihood.maximise(self.found.transition_matrix, counts)
+        return self._replace(likelihood=likelihood, found=with_prior(found, self.prior, counts))
 
     def finish(self) -> EMResult:
         """Alternate maximisation and fit of the prior until its strength converges."""
         found = self.found
-        M = self.prior
-        a = self.strength
+        M: Any = found.prior
+        a = found.strength
         M_next = M
         a_next = a
         if not a and found.n_iter == MAX_ITER_FIRST:  # it has not converged
@@ -288,15 +242,20 @@ class FirstMaximum(NamedTuple):
             M = M_next
             a = a_next
             found = self.likelihood.maximise(found.transition_matrix, a * M)
-            M_next, a_next, _ = fitted_prior(self.target, found.counts)
+            M_next, a_next, _ = fitted_prior(self.prior, found.counts)
             if a_next in (a, 0.0):
                 break
         if not found.converged:
             warnings.warn(f"T did not converge in {found.n_iter} steps; raise max_iter.", stacklevel=3)
-        T, counts, calibration, log_likelihood, converged, n_iter = found
+        T = found.transition_matrix
         if not a:  # a class without samples keeps its row
-            T = np.where(counts.sum(axis=1, keepdims=True) == 0, self.init, T)
-        return EMResult(T, counts, calibration, M, a, log_likelihood, self.log_evidence, converged, n_iter)
+            T = np.where(found.counts.sum(axis=1, keepdims=True) == 0, self.init, T)
+        return found._replace(transition_matrix=T, prior=M, strength=a, log_evidence=self.found.log_evidence)
+
+
+def pseudo_counts(found: EMResult) -> NDArray[np.float64] | float:
+    """Pseudo-counts of the prior."""
+    return 0.0 if found.prior is None else found.strength * found.prior
 
 
 def first_maximum(
@@ -342,41 +301,38 @@ def _with_fitted_prior(likelihood: Likelihood | CalibratedLikelihood, init: NDAr
     # only the strength is needed: without a prior, T changes long after the likelihood has converged
     is_rough = is_many and isinstance(likelihood, Likelihood) and prior is not None
     found = likelihood.maximise(replace_zeros(init), **({"row_gain": TOLERANCE} if is_rough else {}))
-    first = FirstMaximum(likelihood, init, found, *prior_at_maximum(prior, found), prior)
-    if first.strength or prior is None:
-        return first
-    shrunk = _with_strong_prior(first)
-    if shrunk is None and is_rough and not found.converged:
-        found = likelihood.maximise(found.transition_matrix)
-        return first._replace(found=found, log_evidence=prior_at_maximum(prior, found)[2])
-    return shrunk or first
+    first = with_prior(found, prior)
+    if not first.strength and prior is not None:
+        shrunk = _with_strong_prior(likelihood, first, prior)
+        if shrunk is None and is_rough and not found.converged:
+            found = likelihood.maximise(found.transition_matrix)
+            log_evidence = with_prior(found, prior).log_evidence
+            shrunk = found._replace(prior=first.prior, log_evidence=log_evidence)
+        first = shrunk or first
+    return FirstMaximum(likelihood, init, prior, first)
 
 
-def _with_strong_prior(first: FirstMaximum) -> FirstMaximum | None:
+def _with_strong_prior(likelihood: Likelihood | CalibratedLikelihood, first: EMResult, prior: Prior) -> EMResult | None:
     """Maximum that starts from the prior, if it has a higher evidence than the one without a prior."""
-    M = first.prior
+    M: Any = first.prior
     strengths = [] if len(M) <= MOST_CLASSES_WITH_MATRIX else [least_strength(M)]
     for tried in strengths if len(M) > SLOW_CLASSES else [*strengths, _STRONG]:
-        found = first.likelihood.maximise(M, tried * M)
-        M_shrunk, a, evidence = prior_at_maximum(first.target, found, tried * M)
-        if evidence > first.log_evidence and a:
-            given = evidence if tried == _STRONG else first.log_evidence
-            return first._replace(found=found, prior=M_shrunk, strength=a, log_evidence=given)
+        found = with_prior(likelihood.maximise(M, tried * M), prior, tried * M)
+        if found.log_evidence > first.log_evidence and found.strength:
+            return found if tried == _STRONG else found._replace(log_evidence=first.log_evidence)
     return None
 
 
-def prior_at_maximum(
-    prior: Prior, found: Maximum, pseudo_counts: NDArray | float = 0.0
-) -> tuple[NDArray | None, float, float]:
-    """Prior fitted to the counts at a maximum, its strength, and the log-evidence of all labels."""
+def with_prior(found: EMResult, prior: Prior, pseudo_counts: NDArray | float = 0.0) -> EMResult:
+    """Add the prior fitted to the counts at a maximum, its strength, and the log-evidence of all labels."""
     if prior is None:
-        return None, 0.0, found.log_likelihood
+        return found
     M, a, evidence = fitted_prior(prior, found.counts)
     log_T = finite_log(found.transition_matrix)
     log_best = finite_log(normalise_rows(found.counts, found.transition_matrix))
     evidence += found.log_likelihood - float((pseudo_counts * log_T).sum())
     evidence += float((found.counts * (log_best - log_T)).sum())
-    return M, a, evidence
+    return found._replace(prior=M, strength=a, log_evidence=evidence)
 
 
 def _check_clean(proba: ArrayLike | None, y: ArrayLike | None, c: int) -> tuple[NDArray, NDArray[np.intp]]:

@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 from scipy import special
 
 from ..transition._estimation import TINY, normalise_rows
-from ._calibration import MOST_ITER, CalibratedLikelihood, Calibration, Maximum, minimum
+from ._calibration import MOST_ITER, CalibratedLikelihood, Calibration, EMResult, minimum
 from ._class_prior import log_scores
-from ._em import FirstMaximum, prior_at_maximum, replace_zeros
+from ._em import FirstMaximum, replace_zeros, with_prior
 from ._rules import EVIDENCE
 
 
@@ -65,9 +65,8 @@ def fit_feature_dependent_noise(
     one, dependent, x = _both_maxima(likelihood, one_T.init)
     log_likelihood = -dependent.objective(x)[0] * likelihood.n_rows
     evidence = log_likelihood - one.log_likelihood - np.log(likelihood.n_rows) / 2
-    prior = one_T.target
-    if prior is not None:  # the one T may owe its evidence to a strong prior
-        evidence -= max(0.0, one_T.log_evidence - prior_at_maximum(prior, one)[2])
+    if one_T.prior is not None:  # the one T may owe its evidence to a strong prior
+        evidence -= max(0.0, one_T.found.log_evidence - with_prior(one, one_T.prior).log_evidence)
     calibration = likelihood.calibration(x[:-1])
     before, after = (
         log_scores(of, proba_clean, y_clean, likelihood.log_prior_ratio) for of in (one.calibration, calibration)
@@ -82,7 +81,7 @@ def fit_feature_dependent_noise(
     return FeatureDependentEstimate(T, counts, calibration, float(x[-1]), float(evidence))
 
 
-def _both_maxima(likelihood: Any, init: NDArray) -> tuple[Maximum, "FeatureDependentLikelihood", NDArray]:
+def _both_maxima(likelihood: Any, init: NDArray) -> tuple[EMResult, "FeatureDependentLikelihood", NDArray]:
     """Maximum of one T without prior, and the parameters of the maximum with feature-dependent noise."""
     likelihood.x = None  # from the present maximum, both end at lower ones
     one = likelihood.maximise(replace_zeros(init))

@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 
 from ..labels._groups import design_effect, in_order_of_appearance
 from ..transition._estimation import anchor_transition_matrix, finite_log, gold_transition_matrix, normalise_rows
-from ._calibration import MOST_CLASSES_WITH_MATRIX, CalibratedLikelihood, Calibration
+from ._calibration import MOST_CLASSES_WITH_MATRIX, CalibratedLikelihood, Calibration, EMResult
 from ._channels import Channel, OneT
 from ._class_prior import fit_log_prior_ratio, shift_class_prior
-from ._em import EMResult, FirstMaximum, first_maximum
+from ._em import FirstMaximum, first_maximum, pseudo_counts
 from ._feature_dependent import fit_feature_dependent_noise
 from ._out_of_fold import Candidate, OutOfFold
 from ._pair_posterior import fit_channel, fit_pair_posterior, wrong_true_labels
@@ -164,9 +164,9 @@ def _maxima(
     log_evidence: list[float] = []
     for _, proba, of_clean in show(of.candidates):
         maximum = first_maximum(proba, of.noisy, of_clean, of.clean, start, prior, pairs, weights[0], log_prior_ratio)
-        if not log_evidence or maximum.log_evidence > max(log_evidence):
+        if not log_evidence or maximum.found.log_evidence > max(log_evidence):
             path = [maximum]  # others would keep copies of their probabilities
-        log_evidence.append(maximum.log_evidence)
+        log_evidence.append(maximum.found.log_evidence)
     for lower in weights[1:]:
         path.append(path[-1].with_weights(lower))
     return path, np.array(log_evidence)
@@ -184,7 +184,7 @@ def _log_scores(
         assert calibration is not None  # there are clean samples
         given = shift_class_prior(calibration(best.proba_clean), log_prior_ratio)
         proba = calibration(best.proba)
-        counts = of.scaled_pairs + maximum.pseudo_counts
+        counts = of.scaled_pairs + pseudo_counts(maximum.found)
         left_out = leave_one_out(proba, of.noisy, T, given, of.clean, of_clean, counts)
         scores.append(float(finite_log(left_out[np.arange(len(of.clean)), of.clean]).sum()))
     return scores
@@ -325,7 +325,7 @@ def left_out_of_clean(fit: NoiseFit) -> NDArray[np.float64]:
     if not len(of_clean) or len(of.pairs) > MOST_CLASSES:
         return of_clean
     one_T = fit.one_T
-    counts = of.scaled_pairs + (0.0 if one_T.prior is None else one_T.strength * one_T.prior)
+    counts = of.scaled_pairs + pseudo_counts(one_T)
     given = shift_class_prior(of_clean, fit.log_prior_ratio)
     proba = fit.calibrated(fit.best.proba)
     left_out = leave_one_out(proba, of.noisy, one_T.transition_matrix, given, of.clean, fit.weights, counts)

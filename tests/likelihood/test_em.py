@@ -194,7 +194,7 @@ def test_the_first_maximum_tells_the_evidence_of_the_result():
     none, uniform = (proba[:0], noisy[:0]), np.full((4, 4), 1 / 4)
     first = first_maximum(proba, noisy, *none, uniform, "symmetric", np.zeros((4, 4)))
     found, whole = first.finish(), em_transition_matrix(proba, noisy, full_output=True)
-    assert first.log_evidence == found.log_evidence == whole.log_evidence
+    assert first.found.log_evidence == found.log_evidence == whole.log_evidence
     np.testing.assert_array_equal(found.transition_matrix, whole.transition_matrix)
     assert found.strength > 0
     assert np.abs(found.transition_matrix - first.found.transition_matrix).max() > 1e-4  # it is shrunk later
