@@ -278,8 +278,8 @@ def _wide_form(y: Any, names: list[Any], name: str) -> tuple[Any, SourceLabels]:
     # -1 is missing, as in Snorkel; -1 and 1 without other labels are two classes
     if labels.dtype.kind in "if" and len(labels) and labels[0] == -1 and labels.tolist() not in ([-1], [-1, 1]):
         if labels.tolist() == [-1, 0, 1]:
-            advice = "If it is a class, rename the classes"
-            warnings.warn(f"{name} has the labels -1, 0 and 1; -1 is treated as missing. {advice}.", stacklevel=5)
+            text = "has the labels -1, 0 and 1; -1 is treated as missing. If it is a class, rename the classes."
+            warnings.warn(f"{name} {text}", stacklevel=5)
         labels = labels[1:]
         codes = np.maximum(codes - 1, -1)
     table = SourceLabels(names_of_times(_listed(names)), labels, codes.astype(np.int32))

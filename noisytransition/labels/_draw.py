@@ -68,8 +68,10 @@ def weights_by_given_label(noisy: NDArray, label_weights: NDArray) -> NDArray[np
     return weights
 
 
-def inverse_probability_weights(drawn: NDArray) -> NDArray[np.float64]:
-    """Weights, with mean 1, of samples drawn with these probabilities."""
+def weights_of_draw(drawn: NDArray | None, noisy: NDArray, label_weights: NDArray) -> NDArray[np.float64]:
+    """Weights of samples, with mean 1, by the probabilities of their draw; if these are unknown, by given label."""
+    if drawn is None:
+        return weights_by_given_label(noisy, label_weights)
     return 1 / drawn / (1 / drawn).mean()
 
 

@@ -7,14 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def classes_of_columns(table: Any, labels: NDArray) -> NDArray | None:
-    """Column names of a data frame, if they include all labels."""
-    if not hasattr(table, "columns"):
-        return None
-    columns = np.asarray(table.columns)
-    return columns if set(labels.tolist()) <= set(columns.tolist()) else None
-
-
 def in_class_order(table: Any, classes: Any, *, rows: bool = True) -> Any:
     """Reorder a data frame (columns, and rows if `rows`) or Series to the order of the classes that name it.
 

@@ -19,7 +19,7 @@ from ._columns import (
     read_column,
     split_columns,
 )
-from ._draw import inverse_probability_weights, relative_probabilities, weights_by_given_label, weights_of_labels
+from ._draw import relative_probabilities, weights_of_draw, weights_of_labels
 from ._encode import check_spelling, encode, kind_of, shortened
 from ._groups import read_groups
 
@@ -28,12 +28,11 @@ _MANY = 20
 
 
 class SeparateLabels(NamedTuple):
-    """True labels of separate clean samples, and their noisy labels if known; names of the two arguments."""
+    """True labels of separate clean samples, and their noisy labels if known."""
 
     n: int
     true: Any
     given: Any
-    names: tuple[str, str] = ("y_clean", "y_clean_noisy")
 
 
 @dataclass
@@ -72,12 +71,10 @@ class Labels:
 
     def weights_of_draw(self) -> NDArray[np.float64]:
         """Weights of clean samples, of mean 1, by known probabilities of their draw or by given label."""
-        if self.drawn is not None:
-            return inverse_probability_weights(self.drawn)
         noisy = self.noisy_of_clean
         n_verified = np.bincount(noisy[noisy >= 0], minlength=len(self.classes))
         n_all = np.bincount(self.given[self.given >= 0], minlength=len(self.classes))
-        return weights_by_given_label(noisy, weights_of_labels(n_verified, n_all))
+        return weights_of_draw(self.drawn, noisy, weights_of_labels(n_verified, n_all))
 
     def of_classes(self, classes: NDArray) -> "Labels":
         """Encode as positions in `classes`, which contain all labels."""
@@ -109,15 +106,14 @@ def read_labels(
         ignored = ignored & ~true.has_label
         given = Column(given.has_label & ~ignored, given.labels[~ignored[given.has_label]])
     separate = separate or SeparateLabels(0, [], None)
-    y_clean, y_clean_noisy = separate.names
     by_name = {
         columns.name: given,
         "y_verified": true,
-        y_clean: complete_column(separate.true, separate.n, y_clean),
-        y_clean_noisy: read_column(separate.given, separate.n, y_clean_noisy, minus_one_is_missing=not is_label),
+        "y_clean": complete_column(separate.true, separate.n, "y_clean"),
+        "y_clean_noisy": read_column(separate.given, separate.n, "y_clean_noisy", minus_one_is_missing=not is_label),
     }
     if columns.by_source is not None:
-        columns.by_source.check([*true.labels.tolist(), *by_name[y_clean].labels.tolist()], columns.name)
+        columns.by_source.check([*true.labels.tolist(), *by_name["y_clean"].labels.tolist()], columns.name)
         labels = columns.by_source.labels
         by_name[f"{columns.name} of all sources"] = Column(np.ones(len(labels), dtype=bool), labels)
     is_new = classes is None
@@ -126,8 +122,8 @@ def read_labels(
         check_spelling(classes, codes.values())
     return Labels(
         classes,
-        np.append(codes[columns.name], codes[y_clean_noisy]),
-        np.append(codes["y_verified"], codes[y_clean]),
+        np.append(codes[columns.name], codes["y_clean_noisy"]),
+        np.append(codes["y_verified"], codes["y_clean"]),
         n,
         relative_probabilities(columns.probability, true.has_label, separate.n),
         None if columns.by_source is None else columns.by_source.of_classes(classes),

@@ -161,9 +161,12 @@ class CalibratedLikelihood:
         self.with_matrix = self.c <= MOST_CLASSES_WITH_MATRIX
         order = np.argsort(y, kind="stable")
         self.n_clean = np.bincount(y_clean, minlength=self.c)
-        self.absent = ~(proba.any(axis=0) | proba_clean.any(axis=0) | (self.n_clean > 0))
-        self.floor = _floor((proba, proba_clean), self.absent)
-        u = centred_logits(np.concatenate([proba[order], proba_clean]), self.absent, self.floor)
+        both = np.concatenate([proba[order], proba_clean])
+        self.absent = ~(both.any(axis=0) | (self.n_clean > 0))
+        self.floor = TINY
+        if not both[:, ~self.absent].all():  # half of the smallest positive one, as from nearest neighbours and trees
+            self.floor = float(np.clip(both.min(where=both > 0, initial=1) / 2, TINY, _HIGHEST_FLOOR))
+        u = centred_logits(both, self.absent, self.floor)
         self.precision = map_precision(u, self.absent)
         blocks = _in_blocks(u[len(y) :], y_clean)
         weight = np.broadcast_to(clean_weight, len(y_clean))
@@ -406,14 +409,6 @@ def centred_logits(proba: NDArray, absent: NDArray | None = None, floor: float =
     u -= u.mean(axis=1, keepdims=True, where=~absent)
     u[:, absent] = 0
     return u
-
-
-def _floor(parts: tuple[NDArray, NDArray], absent: NDArray) -> float:
-    """Half of the smallest positive probability if some are 0, as from nearest neighbours and trees."""
-    if all(proba.min(axis=0, initial=1)[~absent].all() for proba in parts):
-        return TINY
-    smallest = min(proba.min(where=proba > 0, initial=1) for proba in parts)
-    return float(np.clip(smallest / 2, TINY, _HIGHEST_FLOOR))
 
 
 def map_precision(u: NDArray, absent: NDArray) -> float:

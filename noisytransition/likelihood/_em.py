@@ -139,7 +139,7 @@ def em_transition_matrix(
         *_check_clean(proba_clean, y_clean, c),
         T,
         prior,
-        check_counts(np.zeros((c, c)) if counts is None else counts, c),
+        check_counts(counts, c),
         clean_weight,
         max_iter=check_count(max_iter, 1, "max_iter"),
         tol=tol,
@@ -345,7 +345,10 @@ def _check_clean(proba: ArrayLike | None, y: ArrayLike | None, c: int) -> tuple[
     return proba, check_label_indices(y, c, len(proba), "y_clean")
 
 
-def check_counts(counts: ArrayLike, c: int) -> NDArray[np.float64]:
+def check_counts(counts: ArrayLike | None, c: int) -> NDArray[np.float64]:
+    """Valid numbers of samples of each true and noisy label, 0 by default."""
+    if counts is None:
+        return np.zeros((c, c))
     array = as_floats(counts, "counts")
     if array.shape != (c, c) or not np.isfinite(array).all() or (array < 0).any():
         raise ValueError(f"counts must be {c} x {c} non-negative numbers, one row per true class.")

@@ -9,15 +9,14 @@ from numpy.typing import ArrayLike, NDArray
 from ..labels._arrays import as_array
 from ..labels._columns import GivenLabels, SourceLabels
 from ..labels._draw import (
-    inverse_probability_weights,
     is_balanced,
     is_chosen_by_suspicion,
-    weights_by_given_label,
+    weights_of_draw,
     weights_of_labels,
 )
 from ..labels._encode import check_classes, sorted_classes
 from ..labels._groups import of_samples
-from ..labels._pandas import classes_of_columns, in_class_order, warn_of_order
+from ..labels._pandas import in_class_order, warn_of_order
 from ..labels._read import Labels, SeparateLabels, check_labels_of_fit, read_labels, read_weighted_labels
 from ..transition._checks import check_probabilities, checked_probabilities
 from ..transition._estimation import anchor_transition_matrix, pair_counts
@@ -157,9 +156,7 @@ class OutOfFold(NamedTuple):
         """Weights, of mean 1, that make clean samples representative: by class if their priors differ, else by draw."""
         if log_prior_ratio.any():
             return weights_of_clean_rows(log_prior_ratio, self.clean)
-        if self.drawn is not None:
-            return inverse_probability_weights(self.drawn)
-        return weights_by_given_label(self.noisy_of_clean, self.label_weights)
+        return weights_of_draw(self.drawn, self.noisy_of_clean, self.label_weights)
 
 
 def read_out_of_fold(
@@ -208,7 +205,7 @@ def _separate(proba: ArrayLike | None, y: ArrayLike | None, y_noisy: ArrayLike |
     if (proba is None) != (y is None) or (proba is None and y_noisy is not None):
         raise ValueError("proba_clean and y_clean go together. Pass both or none; y_clean_noisy requires both.")
     m = 0 if proba is None else len(checked_probabilities(proba, c, "proba_clean"))
-    return SeparateLabels(m, [] if y is None else y, y_noisy, ("y_clean", "y_clean_noisy"))
+    return SeparateLabels(m, [] if y is None else y, y_noisy)
 
 
 def _candidate(proba: ArrayLike, proba_clean: ArrayLike | None, labels: Labels, c: int) -> Candidate:
@@ -224,9 +221,9 @@ def _candidate(proba: ArrayLike, proba_clean: ArrayLike | None, labels: Labels, 
 
 def _classes(proba: ArrayLike, found: NDArray, n_classes: int) -> NDArray:
     """Names of the columns: of a data frame, or all labels, or class indices."""
-    named = classes_of_columns(proba, found)
-    if named is not None:
-        return named
+    columns = np.asarray(getattr(proba, "columns", []))
+    if len(columns) and set(found.tolist()) <= set(columns.tolist()):
+        return columns
     if found.dtype.kind in "iu" and found[0] >= 0 and found[-1] < n_classes:
         return np.arange(n_classes)
     return sorted_classes(found, n_classes, "y_noisy and the verified labels")

@@ -1,7 +1,5 @@
 """Smooth the transition matrices of periods along time."""
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, special
@@ -31,22 +29,19 @@ def shares_along_time(counts: NDArray, common: NDArray) -> tuple[NDArray[np.floa
     of_label, of_left = (n[..., :-1].reshape(n_periods, -1).T for n in (counts, left))
     level = special.logit((common / left_of_common)[:, :-1]).reshape(-1, 1)
     walks = [_maximum(of_label, of_left, level, step, n) for step in _STEPS for n in {1, len(level)}]
-    best = max(walks, key=lambda walk: walk.log_evidence.sum())
-    share = best.share.T.reshape(n_periods, counts.shape[1], -1)
+    share, log_evidence = max(walks, key=lambda walk: walk[1].sum())
+    share = share.T.reshape(n_periods, counts.shape[1], -1)
     one = np.ones((*counts.shape[:2], 1))
     not_before = np.concatenate([one, (1 - share).cumprod(axis=2)], axis=2)
-    return np.concatenate([share, one], axis=2) * not_before, best.log_evidence
+    return np.concatenate([share, one], axis=2) * not_before, log_evidence
 
 
-class _Walk(NamedTuple):
-    share: NDArray[np.float64]  # of shape (n_logits, n_periods)
-    log_evidence: NDArray[np.float64]  # of each period, with an equal part of what all have in common
-
-
-def _maximum(n: NDArray, total: NDArray, level: NDArray, step: float, n_walks: int) -> _Walk:
+def _maximum(n: NDArray, total: NDArray, level: NDArray, step: float, n_walks: int) -> tuple[NDArray, NDArray]:
     """Maximise the posterior of random walks by Newton's method, with Laplace's approximation of the evidence.
 
-    All logits share one walk, or each has its own. The first step is as long as the walk of all periods.
+    All logits share one walk, or each has its own. The first step is as long as the walk of all periods. Return the
+    shares of shape (n_logits, n_periods), and the log-evidence of each period, with an equal part of what all have in
+    common.
     """
     n_periods = n.shape[1]
     precision = np.full((n_walks, n_periods), 2.0)
@@ -74,4 +69,4 @@ def _maximum(n: NDArray, total: NDArray, level: NDArray, step: float, n_walks: i
         apart += np.clip(change, -_LONGEST, _LONGEST)
     of_period = (special.xlogy(n, share) + special.xlog1py(total - n, -share)).sum(axis=0)
     of_prior = -(apart * pull).sum() / 2 - n_walks * (n_periods * np.log(step) + np.log(n_periods) / 2)
-    return _Walk(share, of_period + (of_prior - np.log(factor[1]).sum()) / n_periods)
+    return share, of_period + (of_prior - np.log(factor[1]).sum()) / n_periods

@@ -130,9 +130,8 @@ def transition_uncertainty(
             f"{impossible} of {n} noisy labels have no probability under T and proba; pass at least one row, and T "
             "from em_transition_matrix, or without zeros (floor_transition_matrix)."
         )
-    known = np.zeros((c, c)) if counts is None else check_counts(counts, c)
     meta = None if proba_clean is None else _checked(proba_clean, c, "proba_clean")
-    return error_bars(proba, y, T, meta, known)
+    return error_bars(proba, y, T, meta, check_counts(counts, c))
 
 
 def error_bars(
