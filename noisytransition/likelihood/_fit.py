@@ -105,7 +105,7 @@ def fit_noise(out_of_fold: OutOfFold, start: NDArray, prior: Prior, *, stratifie
     weights = _weights_of_clean(of, log_prior_ratio)
     path, log_evidence = _maxima(of, start, prior, weights, log_prior_ratio, show)
     best = int(log_evidence.argmax())
-    scores = _log_scores(of, of.candidates[best], path, weights, log_prior_ratio)
+    scores = _left_out_scores(of, of.candidates[best], path, weights, log_prior_ratio)
     k = scores.index(max(scores))
     one_T = path[k].finish()
     fit = NoiseFit(
@@ -172,7 +172,7 @@ def _maxima(
     return path, np.array(log_evidence)
 
 
-def _log_scores(
+def _left_out_scores(
     of: OutOfFold, best: Candidate, path: list[FirstMaximum], weights: list[NDArray], log_prior_ratio: NDArray
 ) -> list[float]:
     """Leave-one-out log-score of the clean samples at each maximum, if there are several."""

@@ -102,7 +102,7 @@ def fit_channel(
     """Posterior fitted to the pairs, whose log-likelihood is divided by `effect`, and the gain over one T."""
     c = len(T)
     rows = np.arange(len(y))
-    start = _channel_of_one_T(T)
+    start = LogLinear(np.log(floored(T)), np.ones(2), np.zeros((c, c)))  # one T, except for small entries
     factors = start.factors(proba, noisy)
 
     def loss(x: NDArray) -> tuple[float, NDArray]:
@@ -121,12 +121,6 @@ def fit_channel(
     best: Any = optimize.minimize(loss, at_one, jac=True, method="L-BFGS-B")
     fitted = start._replace(powers=np.exp(best.x[:2]), offsets=best.x[2:].reshape(c, c) + log_prior_ratio)
     return fitted, float(loss(at_one)[0] - best.fun)
-
-
-def _channel_of_one_T(T: NDArray) -> LogLinear:
-    """Channel that equals one T, except for small entries."""
-    c = len(T)
-    return LogLinear(np.log(floored(T)), np.ones(2), np.zeros((c, c)))
 
 
 # Columns of M share no pairs, so the expected information (with the priors) is an arrow matrix: a block for each column
