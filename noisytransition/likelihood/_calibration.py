@@ -5,7 +5,6 @@ the selection of classifiers and the error bars use the same map.
 """
 
 from collections.abc import Callable, Iterator
-from copy import copy
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -65,21 +64,11 @@ Sums = tuple[float, NDArray, NDArray, NDArray]
 
 
 class Calibration(NamedTuple):
-    """Map that calibrates probabilities by matrix scaling, ``softmax(A u + b)`` with u = log proba.
+    """Map that calibrates probabilities by matrix scaling, ``softmax(A u + b)`` with u = log proba."""
 
-    Attributes
-    ----------
-    matrix : ndarray of shape (c, c)
-        A, the linear map of the logarithms of the probabilities.
-    bias : ndarray of shape (c,)
-        b; minus infinity for a class with probability 0 in all samples.
-    floor : float, default=1e-12
-        Smaller probabilities are raised to this.
-    """
-
-    matrix: NDArray[np.float64]
-    bias: NDArray[np.float64]
-    floor: float = TINY
+    matrix: NDArray[np.float64]  # A, the linear map of the logarithms of the probabilities
+    bias: NDArray[np.float64]  # b; minus infinity for a class with probability 0 in all samples
+    floor: float = TINY  # smaller probabilities are raised to this
 
     def of_classes(self, c: int) -> "Calibration":
         """Map of the first classes, if all others have probability 0."""
@@ -168,9 +157,8 @@ class CalibratedLikelihood:
             self.floor = float(np.clip(both.min(where=both > 0, initial=1) / 2, TINY, _HIGHEST_FLOOR))
         u = centred_logits(both, self.absent, self.floor)
         self.precision = map_precision(u, self.absent)
-        blocks = _in_blocks(u[len(y) :], y_clean)
-        weight = np.broadcast_to(clean_weight, len(y_clean))
-        self.clean_blocks = [(of_block, places, weight[rows]) for rows, of_block, places in blocks]
+        self.clean_blocks = list(_in_blocks(u[len(y) :], y_clean))
+        self.clean_weight = np.broadcast_to(clean_weight, len(y_clean))
         noisy = u[: len(y)].astype(np.float32 if y.size * self.c > _MOST_IN_DOUBLE else np.float64)
         self.rows = (_RowsOfFewClasses if self.with_matrix else _RowsByLabel)(noisy, y[order], self.c)
         self.x: NDArray | None = None  # result of the last maximisation
@@ -199,14 +187,6 @@ class CalibratedLikelihood:
         converged = bool(found.success) or found.nit < self.max_iter  # or stopped early on purpose
         value = -found.fun * self.n_rows
         return EMResult(T, counts + self.pairs, calibration, None, 0.0, value, value, converged, found.nit)
-
-    def with_weights(self, clean_weight: NDArray) -> "CalibratedLikelihood":
-        """The likelihood with other weights of the clean samples; `maximise` continues from the present maximum."""
-        other = copy(self)
-        ends = np.cumsum([len(weight) for *_, weight in self.clean_blocks])[:-1]
-        parts = zip(self.clean_blocks, np.split(clean_weight, ends), strict=True)
-        other.clean_blocks = [(u, places, weight) for (u, places, _), weight in parts]
-        return other
 
     # ---- parameters
     def pack(self, log_scale: float, bias: NDArray, matrix: NDArray, logits_T: NDArray) -> NDArray[np.float64]:
@@ -254,7 +234,8 @@ class CalibratedLikelihood:
         log_scale, bias, matrix, _ = self.unpack(x)
         scale, A, offset = self.map(x)
         offset = (offset + self.log_prior_ratio)[:, None]
-        for u, places, weight in self.clean_blocks:
+        for rows, u, places in self.clean_blocks:
+            weight = self.clean_weight[rows]
             z = A @ u if self.with_matrix else scale * u
             log_p = _log_softmax(z + offset, axis=0)
             residual = -weight * np.exp(log_p)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 import warnings
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -224,7 +225,8 @@ class FirstMaximum(NamedTuple):
     def with_weights(self, weights: NDArray) -> FirstMaximum:
         """Maximum with other weights of the clean samples, and its prior; starts from this one."""
         assert isinstance(self.likelihood, CalibratedLikelihood)  # there are clean samples
-        likelihood = self.likelihood.with_weights(weights)
+        likelihood = copy(self.likelihood)
+        likelihood.clean_weight = weights
         counts = pseudo_counts(self.found)
         found = likelihood.maximise(self.found.transition_matrix, counts)
         return self._replace(likelihood=likelihood, found=with_prior(found, self.prior, counts))

@@ -30,57 +30,25 @@ _POWERS = (1.0, 0.5, 0.0)
 
 
 class NoiseFit(NamedTuple):
-    """Fitted model of the noise, from `fit_noise`.
+    """Fitted model of the noise, from `fit_noise`."""
 
-    Attributes
-    ----------
-    out_of_fold : OutOfFold
-    best : Candidate
-        Candidate with the highest evidence.
-    log_evidence : ndarray of float
-        Log-evidence of each candidate.
-    log_prior_ratio : ndarray of shape (c,)
-        Log ratio of the class priors of clean and noisy samples.
-    one_T : EMResult
-        Maximum-likelihood T that holds for all samples.
-    weights : ndarray of shape (m,)
-        Weights of the clean samples in it.
-    calibration : Calibration or None
-        Map that calibrates the probabilities; None without clean samples.
-    channel : Channel
-        Model of the noisy label of a sample.
-    transition_matrix, counts : ndarray of shape (c, c)
-        T, and expected numbers of samples of each true and noisy label.
-    at_weight_one : ndarray of shape (c, c)
-        T if a clean sample has the weight 1.
-    is_one_T : bool, default=True
-        Whether one T holds for all samples, as far as the labels tell.
-    power : float, default=0.0
-        Exponent of feature-dependent noise that was found without pairs.
-    conflict : float, default=0.0
-        Gain in the log-score of clean samples by a lower influence of the noisy labels.
-    wrong_true_labels : ndarray of int
-        Positions of clean samples whose true label is probably wrong; empty unless this best explains the pairs.
-    all_samples : OutOfFold
-        `out_of_fold` with the best candidate, and with samples that have no label.
-    """
-
-    out_of_fold: OutOfFold
-    best: Candidate
-    log_evidence: NDArray[np.float64]
-    log_prior_ratio: NDArray[np.float64]
-    one_T: EMResult
-    weights: NDArray[np.float64]
-    calibration: Calibration | None
-    channel: Channel
+    out_of_fold: OutOfFold  # without the samples that have no label
+    best: Candidate  # with the highest evidence
+    log_evidence: NDArray[np.float64]  # of each candidate
+    log_prior_ratio: NDArray[np.float64]  # log ratio of the class priors of clean and noisy samples
+    one_T: EMResult  # maximum-likelihood T that holds for all samples
+    weights: NDArray[np.float64]  # of the clean samples in it
+    calibration: Calibration | None  # None without clean samples
+    channel: Channel  # model of the noisy label of a sample
     transition_matrix: NDArray[np.float64]
-    counts: NDArray[np.float64]
-    at_weight_one: NDArray[np.float64]
-    is_one_T: bool = True
-    power: float = 0.0
-    conflict: float = 0.0
+    counts: NDArray[np.float64]  # expected numbers of samples of each true and noisy label
+    at_weight_one: NDArray[np.float64]  # T if a clean sample has the weight 1
+    all_samples: OutOfFold  # with the best candidate, and with samples that have no label
+    conflict: float  # gain in the log-score of clean samples by a lower influence of the noisy labels
+    is_one_T: bool = True  # whether one T holds for all samples, as far as the labels tell
+    power: float = 0.0  # exponent of feature-dependent noise that was found without pairs
+    # positions of clean samples whose true label is probably wrong; empty unless this best explains the pairs
     wrong_true_labels: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
-    all_samples: Any = None
 
     def calibrated(self, proba: NDArray) -> NDArray:
         """Calibrate probabilities; without clean samples, return them unchanged."""
@@ -120,8 +88,8 @@ def fit_noise(out_of_fold: OutOfFold, start: NDArray, prior: Prior, *, stratifie
         one_T.transition_matrix,
         one_T.counts,
         one_T.transition_matrix if k == len(path) - 1 else path[-1].found.transition_matrix,
+        out_of_fold._replace(candidates=[out_of_fold.candidates[best]]),
         conflict=max(scores) - scores[-1],
-        all_samples=out_of_fold._replace(candidates=[out_of_fold.candidates[best]]),
     )
     if of.pairs.any():
         return _by_pairs(fit)

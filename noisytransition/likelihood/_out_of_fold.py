@@ -38,47 +38,21 @@ class Candidate(NamedTuple):
 
 
 class OutOfFold(NamedTuple):
-    """Out-of-sample posteriors of samples, and their labels as class indices.
+    """Out-of-sample posteriors of n noisy and m clean samples, and their labels as class indices; -1 if missing."""
 
-    Attributes
-    ----------
-    candidates : sequence of Candidate
-        Posteriors of the same samples, in ascending order of epochs.
-    noisy : ndarray of int, shape (n,)
-        Noisy labels; with several sources, the most frequent label. -1 for samples without a label.
-    clean : ndarray of int, shape (m,)
-        True labels of clean samples, possibly none.
-    noisy_of_clean : ndarray of int, shape (m,)
-        Noisy labels of clean samples; -1 if unknown.
-    pairs : ndarray of shape (c, c)
-        Number of clean samples of each true (i) and noisy (j) label, including samples without posteriors.
-    n_clean : ndarray of int, shape (c,)
-        Number of clean samples of each class, including samples without posteriors.
-    n_noisy : int
-        Number of noisy samples, including samples without posteriors.
-    rows, rows_of_clean : ndarray of int, shape (n,) and (m,)
-        Positions in X; -1 for separate clean samples.
-    sources : SourceLabels or None
-        Labels of all samples of X by several sources.
-    drawn : ndarray of shape (m,) or None
-        Probabilities of the draw of clean samples, relative to a draw at random; None if unknown.
-    groups : tuple of ndarray of int, shape (n,) and (m,), or None
-        Groups of noisy and of clean samples; None if samples are independent.
-    weights : tuple of ndarray, shape (n,) and (m,), or None
-        Weights with which noisy and clean samples represent the population; None if they are equal.
-    """
-
-    candidates: Sequence[Candidate]
-    noisy: NDArray[np.int64]
-    clean: NDArray[np.int64]
-    noisy_of_clean: NDArray[np.int64]
+    candidates: Sequence[Candidate]  # posteriors of the same samples, in ascending order of epochs
+    noisy: NDArray[np.int64]  # noisy labels, shape (n,); with several sources, the most frequent label
+    clean: NDArray[np.int64]  # true labels of clean samples, shape (m,), possibly none
+    noisy_of_clean: NDArray[np.int64]  # noisy labels of clean samples
+    # numbers of samples, including those without posteriors: clean ones of each true (i) and noisy (j) label, ...
     pairs: NDArray[np.int64]
-    n_clean: NDArray[np.int64]
-    n_noisy: int
-    rows: NDArray[np.intp]
-    rows_of_clean: NDArray[np.intp]
-    sources: SourceLabels | None = None
-    drawn: NDArray[np.float64] | None = None
+    n_clean: NDArray[np.int64]  # ... clean ones of each class
+    n_noisy: int  # ... and noisy ones
+    rows: NDArray[np.intp]  # positions of noisy samples in X
+    rows_of_clean: NDArray[np.intp]  # positions of clean samples in X; -1 for separate ones
+    sources: SourceLabels | None = None  # labels of all samples of X by several sources
+    drawn: NDArray[np.float64] | None = None  # probabilities of the draw of clean samples, relative to one at random
+    # of noisy and of clean samples: groups, if samples are dependent; weights with which they represent the population
     groups: tuple[NDArray[np.intp], NDArray[np.intp]] | None = None
     weights: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
 

@@ -13,21 +13,11 @@ _BAYES = {"features": 1.0, "label": 1.0, "clean": 0.0}
 
 
 class Views(NamedTuple):
-    """What features, labels and clean samples say about the true class of the same samples, each of shape (n, c).
+    """What features, labels and clean samples say about the true class of the same samples, each of shape (n, c)."""
 
-    Attributes
-    ----------
-    features : ndarray
-        P(true | x), without the label.
-    label : ndarray, optional
-        P(label | true), 1 for samples without a label.
-    clean : ndarray, optional
-        P(true | x) by a classifier that was trained on clean samples alone.
-    """
-
-    features: NDArray
-    label: NDArray | None = None
-    clean: NDArray | None = None
+    features: NDArray  # P(true | x), without the label
+    label: NDArray | None = None  # P(label | true), 1 for samples without a label
+    clean: NDArray | None = None  # P(true | x) by a classifier that was trained on clean samples alone
 
     def logs(self) -> dict[str, NDArray[np.float64]]:
         """Logarithms by view."""

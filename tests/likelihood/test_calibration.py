@@ -60,7 +60,7 @@ def problems(draw, c=3):
 def test_objective_by_loops(problem, known, weights):
     (proba, y, clean, y_clean), T, (log_scale, bias, added, offset) = problem
     likelihood = CalibratedLikelihood(proba, y, clean, y_clean, np.zeros((3, 3)), log_prior_ratio=offset)
-    likelihood = likelihood.with_weights(weights)
+    likelihood.clean_weight = weights
     A = added + np.exp(log_scale) * np.eye(3)
 
     def mapped(p):
