@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from ..transition._estimation import finite_log
-from ..transition._posterior import posterior_given_label
+from ..transition._estimation import finite_log, normalise_rows
 
 # smaller entries of T are raised to this share of a uniform one
 _SMALLEST_RATE = 0.01
@@ -24,8 +23,8 @@ class OneT(NamedTuple):
     transition_matrix: NDArray[np.float64]
 
     def posterior(self, proba: NDArray, noisy: NDArray[np.intp]) -> NDArray[np.float64]:
-        """P(true | x, label), shape (n, c)."""
-        return posterior_given_label(proba, noisy, self.transition_matrix)
+        """P(true | x, label) by Bayes' rule, shape (n, c); P(true | x) if the label is impossible."""
+        return normalise_rows(proba * self.transition_matrix.T[noisy], proba)
 
     def of_classes(self, c: int) -> "OneT":
         """Channel of the first true classes."""

@@ -156,7 +156,7 @@ class Likelihood:
         self.n = len(y)
         self.max_iter = max_iter
         self.tol = tol
-        self.pairs = np.asfortranarray(pairs)
+        self.pairs = pairs
         # samples of noisy label j form one block, so that counting only needs matrix-vector products
         self.blocks = np.split(proba[order], np.bincount(y, minlength=len(pairs)).cumsum()[:-1])
 
@@ -180,7 +180,8 @@ class Likelihood:
             gain = (now - log_likelihood) / self.n
             log_likelihood = now
             n_iter += 1
-        counts = self._counts(T)[0] + self.pairs
+        counts, _ = self._counts(T)
+        counts += self.pairs
         converged = _distance(T, one) <= self.tol
         return EMResult(one, counts, None, None, 0.0, log_likelihood, log_likelihood, converged, n_iter)
 
@@ -188,7 +189,8 @@ class Likelihood:
         """Log-likelihood at T, and T after one step of expectation-maximisation."""
         counts, log_likelihood = self._counts(T)
         log_likelihood += float((known * finite_log(T)).sum())
-        return log_likelihood, normalise_rows(counts + known, T)
+        counts += known
+        return log_likelihood, normalise_rows(counts, T)
 
     def _counts(self, T: NDArray) -> tuple[NDArray[np.float64], float]:
         """Expected counts of (true, noisy) labels, and the log-likelihood of the noisy samples."""

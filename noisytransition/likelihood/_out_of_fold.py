@@ -8,12 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..labels._arrays import as_array
 from ..labels._columns import GivenLabels, SourceLabels
-from ..labels._draw import (
-    is_balanced,
-    is_chosen_by_suspicion,
-    weights_of_draw,
-    weights_of_labels,
-)
+from ..labels._draw import is_balanced, is_chosen_by_suspicion, weights_of_draw, weights_of_labels
 from ..labels._encode import check_classes, sorted_classes
 from ..labels._groups import of_samples
 from ..labels._pandas import in_class_order, warn_of_order

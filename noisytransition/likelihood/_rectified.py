@@ -104,12 +104,7 @@ def _of_rows(T: NDArray, variance: NDArray, total: NDArray) -> NDArray[np.float6
 
 
 def _shares(
-    of_all: NDArray,
-    design: NDArray,
-    of_pairs: NDArray,
-    true: NDArray[np.intp],
-    weights: NDArray,
-    groups: NDArray,
+    of_all: NDArray, design: NDArray, of_pairs: NDArray, true: NDArray[np.intp], weights: NDArray, groups: NDArray
 ) -> NDArray[np.float64]:
     """Shares of true classes among the samples with a given label, their variances, and those of a mean posterior."""
     is_true = np.eye(of_all.shape[1])[true]

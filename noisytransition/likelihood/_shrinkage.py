@@ -60,17 +60,13 @@ def least_strength(M: NDArray) -> float:
 def _highest_evidence(counts: NDArray, M: NDArray, groups: list[NDArray[np.bool_]]) -> tuple[float, float]:
     """Highest log-evidence, and the strength that attains it."""
     evidence_of = Evidence(counts, M, groups)
-    strengths = _PRIOR_STRENGTHS.tolist()
-    n = len(_PRIOR_STRENGTHS)
     if not evidence_of.entries:  # the prior excludes all labels
         return 0.0, 0.0
-
-    def best(tried: range) -> tuple[float, int]:
-        return max((evidence_of(strengths[i]), i) for i in tried)
-
-    _, i = best(range(0, n, _STRIDE))
-    evidence, i = best(range(max(0, i - _STRIDE + 1), min(n, i + _STRIDE)))
-    return evidence, strengths[i]
+    strengths = _PRIOR_STRENGTHS.tolist()
+    n = len(strengths)
+    _, i = max((evidence_of(strengths[k]), k) for k in range(0, n, _STRIDE))
+    near = range(max(0, i - _STRIDE + 1), min(n, i + _STRIDE))
+    return max((evidence_of(strengths[k]), strengths[k]) for k in near)
 
 
 def with_other_labels(prior: Prior, c: int, n_labels: int) -> Prior:

@@ -50,12 +50,8 @@ def label_posterior(
     codes, order = class_indices(y_noisy, n_classes, n_rows, "y_noisy", classes)
     proba = check_probabilities(in_class_order(proba, order, rows=False))
     T = check_transition_matrix(in_class_order(T, order), n_classes, "T")
-    return posterior_given_label(normalise_rows(proba), codes, T)
-
-
-def posterior_given_label(proba: NDArray, noisy: NDArray[np.intp], T: NDArray) -> NDArray[np.float64]:
-    """P(true | x, label) of valid arrays by Bayes' rule; P(true | x) if the label is impossible."""
-    return normalise_rows(proba * T.T[noisy], proba)
+    proba = normalise_rows(proba)
+    return normalise_rows(proba * T.T[codes], proba)
 
 
 def denoise_proba(noisy_proba: ArrayLike, T: ArrayLike, *, n_iter: int = 5) -> NDArray[np.float64]:
