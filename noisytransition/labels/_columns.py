@@ -270,7 +270,7 @@ def _wide_form(y: Any, names: list[Any], name: str) -> tuple[Any, SourceLabels]:
             f"{name} has a column {like[0]!r}, which would be a source of noisy labels. Rename true labels to "
             f"{VERIFIED!r}, probabilities of their draw to {PROBABILITY!r}, and a source to another name."
         )
-    n = len(as_array(y[names[0]], name))
+    n = len(y[names[0]])
     titles = {column: f"column {column!r} of {name}" for column in names}
     columns = {title: read_column(y[column], n, title) for column, title in titles.items()}
     labels, codes_by_title = encoded(columns)

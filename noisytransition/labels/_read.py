@@ -100,11 +100,10 @@ def read_labels(
     given = read_column(columns.given, n, columns.name)
     is_label = minus_one_is_label or has_minus_one(given.labels, classes)
     true = read_column(columns.verified, n, "y_verified", minus_one_is_missing=not is_label)
-    unlabelled = ~given.has_label & ~true.has_label
-    if ignored is not None:
-        unlabelled &= ~ignored
-        ignored = ignored & ~true.has_label
-        given = Column(given.has_label & ~ignored, given.labels[~ignored[given.has_label]])
+    ignored = np.zeros(n, dtype=bool) if ignored is None else ignored
+    unlabelled = ~(given.has_label | true.has_label | ignored)
+    is_given = given.has_label & (true.has_label | ~ignored)
+    given = Column(is_given, given.labels[is_given[given.has_label]])
     separate = separate or SeparateLabels(0, [], None)
     by_name = {
         columns.name: given,
@@ -116,17 +115,16 @@ def read_labels(
         columns.by_source.check([*true.labels.tolist(), *by_name["y_clean"].labels.tolist()], columns.name)
         labels = columns.by_source.labels
         by_name[f"{columns.name} of all sources"] = Column(np.ones(len(labels), dtype=bool), labels)
-    is_new = classes is None
-    classes, codes = encoded(by_name, classes)
-    if is_new:
-        check_spelling(classes, codes.values())
+    all_classes, codes = encoded(by_name, classes)
+    if classes is None:
+        check_spelling(all_classes, codes.values())
     return Labels(
-        classes,
+        all_classes,
         np.append(codes[columns.name], codes["y_clean_noisy"]),
         np.append(codes["y_verified"], codes["y_clean"]),
         n,
         relative_probabilities(columns.probability, true.has_label, separate.n),
-        None if columns.by_source is None else columns.by_source.of_classes(classes),
+        None if columns.by_source is None else columns.by_source.of_classes(all_classes),
         read_groups(columns.groups, n, separate.n),
         unlabelled=np.append(unlabelled, np.zeros(separate.n, dtype=bool)) if unlabelled.any() else None,
     )
