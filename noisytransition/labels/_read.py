@@ -30,9 +30,9 @@ _MANY = 20
 class SeparateLabels(NamedTuple):
     """True labels of separate clean samples, and their noisy labels if known."""
 
-    n: int
-    true: Any
-    given: Any
+    n: int = 0
+    true: Any = None
+    given: Any = None
 
 
 @dataclass
@@ -104,7 +104,7 @@ def read_labels(
     unlabelled = ~(given.has_label | true.has_label | ignored)
     is_given = given.has_label & (true.has_label | ~ignored)
     given = Column(is_given, given.labels[is_given[given.has_label]])
-    separate = separate or SeparateLabels(0, [], None)
+    separate = separate or SeparateLabels()
     by_name = {
         columns.name: given,
         "y_verified": true,

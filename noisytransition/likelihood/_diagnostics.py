@@ -61,13 +61,15 @@ def diagnose(fit: NoiseFit, bars: TransitionUncertainty | None, classes: NDArray
     c = len(classes)
     found = {"not_verified": _NOT_VERIFIED}
     if len(of.clean):
+        is_random = not fit.log_prior_ratio.any()
+        balanced = is_balanced(of.n_clean)
         missing = classes[of.n_clean[:c] == 0]
         found = {
             "codes": _codes(fit, bars, classes),
             "missing_class": _named("no clean sample of class {}; verify some samples of it", missing),
-            "unknown_shares": _unknown_shares(fit),
-            "chosen": _CHOSEN if not fit.log_prior_ratio.any() and of.is_chosen_by_suspicion() else "",
-            "from_elsewhere": _from_elsewhere(fit, classes),
+            "unknown_shares": _unknown_shares(fit) if is_random and balanced else "",
+            "chosen": _CHOSEN if is_random and of.is_chosen_by_suspicion() else "",
+            "from_elsewhere": _from_elsewhere(fit, classes) if is_random and not balanced else "",
             "verified_labels": _verified_labels(fit.wrong_true_labels, len(of.clean)),
             "not_one_T": _not_one_T(fit),
             "under_trained": _under_trained(of, of.weights_of_clean(fit.log_prior_ratio)),
@@ -149,9 +151,7 @@ def _better_order(lower: NDArray, upper: NDArray) -> NDArray[np.intp]:
 
 def _unknown_shares(fit: NoiseFit) -> str:
     """Clean samples are balanced, although the class prior of the noisy samples is not uniform."""
-    n_clean = fit.out_of_fold.n_clean
-    of_noisy = fit.counts.sum(axis=1)
-    if fit.log_prior_ratio.any() or not is_balanced(n_clean) or not shares_differ(n_clean, of_noisy):
+    if not shares_differ(fit.out_of_fold.n_clean, fit.counts.sum(axis=1)):
         return ""
     return (
         "each class has the same number of clean samples, unlike the noisy samples; if the clean samples are "
@@ -167,9 +167,7 @@ def _from_elsewhere(fit: NoiseFit, classes: NDArray) -> str:
     weights = of.weights_of_clean(fit.log_prior_ratio)
     groups = None if of.groups is None else of.groups[1]
     m = len(of_clean) if groups is None else len(np.unique(groups))
-    if m <= 2 * k or fit.log_prior_ratio.any() or is_balanced(of.n_clean):
-        return ""
-    difference = relevant_difference(of_clean, of_noisy, weights, groups)
+    difference = relevant_difference(of_clean, of_noisy, weights, groups) if m > 2 * k else None
     if difference is None:
         return ""
     means = of_noisy.mean(axis=0)

@@ -161,7 +161,7 @@ def without_features(
     """Equal probabilities of all classes, for labels without features; also of clean samples, and the classes."""
     n = len(as_array(columns.given, columns.name))
     _, y_clean, y_clean_noisy = clean
-    separate = SeparateLabels(0 if y_clean is None else len(y_clean), [] if y_clean is None else y_clean, y_clean_noisy)
+    separate = SeparateLabels(0 if y_clean is None else len(y_clean), y_clean, y_clean_noisy)
     if classes is None:
         classes = read_labels(columns, n, separate).classes
     c = len(classes)
@@ -174,7 +174,7 @@ def _separate(proba: ArrayLike | None, y: ArrayLike | None, y_noisy: ArrayLike |
     if (proba is None) != (y is None) or (proba is None and y_noisy is not None):
         raise ValueError("proba_clean and y_clean go together. Pass both or none; y_clean_noisy requires both.")
     m = 0 if proba is None else len(checked_probabilities(proba, c, "proba_clean"))
-    return SeparateLabels(m, [] if y is None else y, y_noisy)
+    return SeparateLabels(m, y, y_noisy)
 
 
 def _candidate(proba: ArrayLike, proba_clean: ArrayLike | None, labels: Labels, c: int) -> Candidate:
