@@ -45,15 +45,13 @@ class Labels:
     n_X: int
     drawn: NDArray[np.float64] | None  # probabilities of clean samples, relative to a draw at random
     by_source: SourceLabels | None  # of the samples of X
+    unlabelled: NDArray[np.bool_]  # samples without any label, which count as noisy
     groups: NDArray[np.intp] | None = None
     weights: NDArray[np.float64] | None = None  # of all samples, with mean 1 of noisy ones
-    unlabelled: NDArray[np.bool_] | None = None  # samples without any label, which count as noisy; None: left out
 
     def __post_init__(self) -> None:
         self.is_clean: NDArray[np.bool_] = self.true >= 0
-        self.is_noisy: NDArray[np.bool_] = (self.given >= 0) & ~self.is_clean
-        if self.unlabelled is not None:
-            self.is_noisy = self.is_noisy | self.unlabelled
+        self.is_noisy: NDArray[np.bool_] = ((self.given >= 0) | self.unlabelled) & ~self.is_clean
         self.noisy = self.given[self.is_noisy]
         self.clean = self.true[self.is_clean]
         self.noisy_of_clean = self.given[self.is_clean]
@@ -125,8 +123,8 @@ def read_labels(
         n,
         relative_probabilities(columns.probability, true.has_label, separate.n),
         None if columns.by_source is None else columns.by_source.of_classes(all_classes),
+        np.append(unlabelled, np.zeros(separate.n, dtype=bool)),
         read_groups(columns.groups, n, separate.n),
-        unlabelled=np.append(unlabelled, np.zeros(separate.n, dtype=bool)) if unlabelled.any() else None,
     )
 
 
@@ -187,8 +185,7 @@ def labels_of_fit(
 
 def check_labels_of_fit(labels: Labels, name: str, stacklevel: int) -> None:
     """Raise unless there are noisy samples of two classes; warn if the noisy labels of clean samples are true."""
-    if labels.unlabelled is not None:
-        n = labels.unlabelled.sum()
+    if n := labels.unlabelled.sum():
         text = f"{n} of {labels.n_X} samples have no label in {name} and are not verified. They are not trained on."
         warnings.warn(text, stacklevel=stacklevel)
     if not (labels.noisy >= 0).any():
