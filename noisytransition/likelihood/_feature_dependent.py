@@ -76,7 +76,7 @@ def fit_feature_dependent_noise(
     evidence += ((1 - weights) * gain).sum()
     if evidence <= EVIDENCE or gain.sum() < 0:
         return None
-    counts = dependent.sums(x).counts
+    counts = dependent.sums(x)[1]
     T = normalise_rows(counts + one.transition_matrix)  # a class without samples keeps its row of T
     return FeatureDependentEstimate(T, counts, calibration, float(x[-1]), float(evidence))
 
@@ -109,15 +109,13 @@ class FeatureDependentLikelihood(NamedTuple):
         """Mean loss per sample, and its gradient."""
         power = float(x[-1])
         n = self.one_T.n_rows
-        sums = self.sums(x)
-        grad_R = sums.counts - sums.expected
-        value, gradient = self.one_T.with_clean_rows(
-            x[:-1], sums.log_likelihood, sums.grad_bias, sums.grad_matrix, grad_R
-        )
-        return value + power**2 / (2 * n), np.append(gradient, (power - sums.of_power) / n)
+        log_likelihood, counts, expected, grad_bias, grad_matrix, of_power = self.sums(x)
+        of_one_T = log_likelihood, grad_bias, grad_matrix, counts - expected
+        value, gradient = self.one_T.with_clean_rows(x[:-1], *of_one_T)
+        return value + power**2 / (2 * n), np.append(gradient, (power - of_power) / n)
 
-    def sums(self, x: NDArray) -> "_Sums":
-        """Sums over the noisy samples."""
+    def sums(self, x: NDArray) -> Any:
+        """Sums over the noisy samples, as of `_of_block`."""
         _, A, bias = self.one_T.map(x[:-1])
         R = special.softmax(self.one_T.unpack(x[:-1])[3], axis=1)
         rows: Any = self.one_T.rows
@@ -125,23 +123,14 @@ class FeatureDependentLikelihood(NamedTuple):
             _of_block(u, y, special.log_softmax(A @ u + bias[:, None], axis=0), R, float(x[-1]))
             for u, y, _ in rows.blocks
         ]
-        total: Any = [sum(of_each) for of_each in zip(*of_blocks, strict=True)]
-        return _Sums(*total)
+        return [sum(of_each) for of_each in zip(*of_blocks, strict=True)]
 
 
-class _Sums(NamedTuple):
-    """Log-likelihood, its gradients, and observed and expected counts of (true, noisy) labels."""
+def _of_block(u: NDArray, y: NDArray, log_p: NDArray, R: NDArray, power: float) -> tuple[Any, ...]:
+    """Log-likelihood, observed and expected counts of (true, noisy) labels, and gradients by b, by the matrix and by a.
 
-    log_likelihood: float
-    counts: NDArray
-    expected: NDArray
-    grad_bias: NDArray
-    grad_matrix: NDArray
-    of_power: float
-
-
-def _of_block(u: NDArray, y: NDArray, log_p: NDArray, R: NDArray, power: float) -> _Sums:
-    """Sums over samples; u and log p have shape (c, n)."""
+    u and log p have shape (c, n).
+    """
     rows = np.arange(len(y))
     p = np.exp(log_p)
     of_label = np.zeros_like(p)
@@ -154,7 +143,7 @@ def _of_block(u: NDArray, y: NDArray, log_p: NDArray, R: NDArray, power: float) 
     shares = q / norm
     expected = drawn * (R.T @ shares)  # probability of each noisy label if the true label is drawn from q
     of_p = q + power * (of_label - expected) - p
-    return _Sums(
+    return (
         float(np.log(likelihood).sum() + power * log_p[y, rows].sum()),
         q @ of_label.T,
         R * (shares @ drawn.T),
