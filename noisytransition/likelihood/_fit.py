@@ -69,12 +69,14 @@ def fit_noise(out_of_fold: OutOfFold, start: NDArray, prior: Prior, *, stratifie
     are stratified by class. `show` iterates over the candidates, with a progress bar.
     """
     of = out_of_fold.labelled()
-    log_prior_ratio = _log_prior_ratio(of, start, stratified)
+    log_prior_ratio = np.zeros(len(start))
+    if stratified and len(of.clean):
+        log_prior_ratio = _log_prior_ratio(of, start)
     weights = _weights_of_clean(of, log_prior_ratio)
     path, log_evidence = _maxima(of, start, prior, weights, log_prior_ratio, show)
     best = int(log_evidence.argmax())
     scores = _left_out_scores(of, of.candidates[best], path, weights, log_prior_ratio)
-    k = scores.index(max(scores))
+    k = int(np.argmax(scores))
     one_T = path[k].finish()
     fit = NoiseFit(
         of,
@@ -89,7 +91,7 @@ def fit_noise(out_of_fold: OutOfFold, start: NDArray, prior: Prior, *, stratifie
         one_T.counts,
         one_T.transition_matrix if k == len(path) - 1 else path[-1].found.transition_matrix,
         out_of_fold._replace(candidates=[out_of_fold.candidates[best]]),
-        conflict=max(scores) - scores[-1],
+        conflict=scores[k] - scores[-1],
     )
     if of.pairs.any():
         return _by_pairs(fit)
@@ -98,10 +100,8 @@ def fit_noise(out_of_fold: OutOfFold, start: NDArray, prior: Prior, *, stratifie
     return fit
 
 
-def _log_prior_ratio(of: OutOfFold, start: NDArray, stratified: bool) -> NDArray[np.float64]:
+def _log_prior_ratio(of: OutOfFold, start: NDArray) -> NDArray[np.float64]:
     """Log ratio of the class priors of clean and noisy samples."""
-    if not stratified or not len(of.clean):
-        return np.zeros(len(start))
     _, proba, proba_clean = of.candidates[-1]
     of_labels = proba.astype(np.float64), of.noisy, proba_clean.astype(np.float64), of.clean
     return fit_log_prior_ratio(CalibratedLikelihood(*of_labels, of.pairs), start)
@@ -148,14 +148,20 @@ def _left_out_scores(
         return [0.0]
     scores = []
     for maximum, of_clean in zip(path, weights, strict=True):
-        T, _, calibration, *_ = maximum.found
-        assert calibration is not None  # there are clean samples
-        given = shift_class_prior(calibration(best.proba_clean), log_prior_ratio)
-        proba = calibration(best.proba)
-        counts = of.scaled_pairs + pseudo_counts(maximum.found)
-        left_out = leave_one_out(proba, of.noisy, T, given, of.clean, of_clean, counts)
+        found = maximum.found
+        left_out = _left_out(of, best, found, found.calibration, of_clean, log_prior_ratio)
         scores.append(float(finite_log(left_out[np.arange(len(of.clean)), of.clean]).sum()))
     return scores
+
+
+def _left_out(
+    of: OutOfFold, best: Candidate, found: EMResult, calibration: Any, weights: NDArray, log_prior_ratio: NDArray
+) -> NDArray[np.float64]:
+    """Calibrated probabilities of the clean samples, with their class prior, each by a calibration without it."""
+    given = shift_class_prior(calibration(best.proba_clean), log_prior_ratio)
+    counts = of.scaled_pairs + pseudo_counts(found)
+    T = found.transition_matrix
+    return leave_one_out(calibration(best.proba), of.noisy, T, given, of.clean, weights, counts)
 
 
 # ---------------------------------------------------------------------------- if one T does not hold for all samples
@@ -289,14 +295,9 @@ def left_out_of_clean(fit: NoiseFit) -> NDArray[np.float64]:
     With more than 50 classes, where the information about T is too large to invert, by the calibration of all.
     """
     of = fit.out_of_fold
-    of_clean = fit.calibrated(fit.best.proba_clean)
-    if not len(of_clean) or len(of.pairs) > MOST_CLASSES:
-        return of_clean
-    one_T = fit.one_T
-    counts = of.scaled_pairs + pseudo_counts(one_T)
-    given = shift_class_prior(of_clean, fit.log_prior_ratio)
-    proba = fit.calibrated(fit.best.proba)
-    left_out = leave_one_out(proba, of.noisy, one_T.transition_matrix, given, of.clean, fit.weights, counts)
+    if not len(of.clean) or len(of.pairs) > MOST_CLASSES:
+        return fit.calibrated(fit.best.proba_clean)
+    left_out = _left_out(of, fit.best, fit.one_T, fit.calibration, fit.weights, fit.log_prior_ratio)
     return shift_class_prior(left_out, -fit.log_prior_ratio)
 
 
