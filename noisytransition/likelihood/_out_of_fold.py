@@ -75,14 +75,14 @@ class OutOfFold(NamedTuple):
     def select(self, noisy: NDArray[np.bool_], clean: NDArray[np.bool_]) -> "OutOfFold":
         """Keep only some of the noisy and of the clean samples."""
         c = len(self.pairs)
-        known = ~clean & (self.noisy_of_clean >= 0)
+        out = ~clean
         return self._replace(
             candidates=[Candidate(of.epochs, of.proba[noisy], of.proba_clean[clean]) for of in self.candidates],
             noisy=self.noisy[noisy],
             clean=self.clean[clean],
             noisy_of_clean=self.noisy_of_clean[clean],
-            pairs=self.pairs - pair_counts(self.clean[known], self.noisy_of_clean[known], c),
-            n_clean=self.n_clean - np.bincount(self.clean[~clean], minlength=c),
+            pairs=self.pairs - pair_counts(self.clean[out], self.noisy_of_clean[out], c),
+            n_clean=self.n_clean - np.bincount(self.clean[out], minlength=c),
             n_noisy=self.n_noisy - int((~noisy).sum()),
             rows=self.rows[noisy],
             rows_of_clean=self.rows_of_clean[clean],
@@ -210,18 +210,14 @@ def check_columns(labels: Labels, n_classes: int) -> None:
 def out_of_fold_of(candidate: Candidate, labels: Labels) -> OutOfFold:
     """Held-out samples with one candidate."""
     c = candidate.proba.shape[1]
-    of_clean = labels.noisy_of_clean
-    known = of_clean >= 0
-    pairs = pair_counts(labels.clean[known], of_clean[known], c)
-    n_clean = np.bincount(labels.clean, minlength=c)
     rows, rows_of_clean = labels.positions
     return OutOfFold(
         candidates=[candidate],
         noisy=labels.noisy,
         clean=labels.clean,
-        noisy_of_clean=of_clean,
-        pairs=pairs,
-        n_clean=n_clean,
+        noisy_of_clean=labels.noisy_of_clean,
+        pairs=pair_counts(labels.clean, labels.noisy_of_clean, c),
+        n_clean=np.bincount(labels.clean, minlength=c),
         n_noisy=len(labels.noisy),
         rows=rows,
         rows_of_clean=rows_of_clean,

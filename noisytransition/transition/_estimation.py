@@ -185,8 +185,9 @@ def floor_transition_matrix(T: ArrayLike, floor: float) -> NDArray[np.float64]:
 
 
 def pair_counts(first: NDArray[np.integer], second: NDArray[np.integer], n_classes: int) -> NDArray[np.intp]:
-    """Count the samples with first label i and second label j."""
-    return np.bincount(n_classes * first + second, minlength=n_classes**2).reshape(n_classes, n_classes)
+    """Count the samples with first label i and second label j; without samples whose second label is missing (-1)."""
+    codes = (n_classes * first + second)[second >= 0]
+    return np.bincount(codes, minlength=n_classes**2).reshape(n_classes, n_classes)
 
 
 def finite_log(p: NDArray) -> NDArray[np.float64]:
