@@ -327,14 +327,17 @@ def _with_strong_prior(likelihood: Likelihood | CalibratedLikelihood, first: EMR
     return None
 
 
-def with_prior(found: EMResult, prior: Prior, pseudo_counts: NDArray | float = 0.0) -> EMResult:
-    """Add the prior fitted to the counts at a maximum, its strength, and the log-evidence of all labels."""
+def with_prior(found: EMResult, prior: Prior, prior_counts: NDArray | float = 0.0) -> EMResult:
+    """Add the prior fitted to the counts at a maximum, its strength, and the log-evidence of all labels.
+
+    `prior_counts` are the pseudo-counts with which T was maximised.
+    """
     if prior is None:
         return found
     M, a, evidence = fitted_prior(prior, found.counts)
     log_T = finite_log(found.transition_matrix)
     log_best = finite_log(normalise_rows(found.counts, found.transition_matrix))
-    evidence += found.log_likelihood - float((pseudo_counts * log_T).sum())
+    evidence += found.log_likelihood - float((prior_counts * log_T).sum())
     evidence += float((found.counts * (log_best - log_T)).sum())
     return found._replace(prior=M, strength=a, log_evidence=evidence)
 
