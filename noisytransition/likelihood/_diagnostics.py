@@ -63,10 +63,11 @@ def diagnose(fit: NoiseFit, bars: TransitionUncertainty | None, classes: NDArray
     if len(of.clean):
         is_random = not fit.log_prior_ratio.any()
         balanced = is_balanced(of.n_clean)
-        missing = classes[of.n_clean[:c] == 0]
         found = {
             "codes": _codes(fit, bars, classes),
-            "missing_class": _named("no clean sample of class {}; verify some samples of it", missing),
+            "missing_class": _named(
+                "no clean sample of class {}; verify some samples of it", classes[of.n_clean[:c] == 0]
+            ),
             "unknown_shares": _unknown_shares(fit) if is_random and balanced else "",
             "chosen": _CHOSEN if is_random and of.is_chosen_by_suspicion() else "",
             "from_elsewhere": _from_elsewhere(fit, classes) if is_random and not balanced else "",
