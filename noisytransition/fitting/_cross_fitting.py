@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from copy import copy
-from dataclasses import replace
 from functools import partial
 from math import ceil
 from typing import Any
@@ -101,7 +100,7 @@ def cross_fit(
     without `cv`, if there are too few samples, or if one of the networks diverges.
     """
     epochs = np.unique(-(-run.params["max_epochs"] * np.arange(1, _N_CANDIDATES + 1) // _N_CANDIDATES)).tolist()
-    folds = fold_of_samples(replace(run.labels, unlabelled=None), cv, run.seed)
+    folds = fold_of_samples(run.labels.labelled(), cv, run.seed)
     # a network of clean samples alone would never predict a class without samples, which the folds need, too
     per_class = np.bincount(run.clean.label, minlength=len(run.classes))
     train = partial(_train_without, loss=loss, epochs=epochs, alone=cv is not None and per_class.min() >= 2)
@@ -167,7 +166,7 @@ def _out_of_fold(labels: Labels, folds: OfBoth, epochs: list[int], posteriors: A
         candidates.append(Candidate(n, proba, joined(of_clean, clean)))
     of_all = out_of_fold_of(candidates[0], labels)._replace(candidates=candidates)
     # without `cv`, only some samples have posteriors, but T also uses the labels of the others
-    predicted = of_all.with_noisy(~np.isnan(candidates[0].proba[:, 0])).without(clean >= len(posteriors))
+    predicted = of_all.select(~np.isnan(candidates[0].proba[:, 0]), clean < len(posteriors))
     return predicted._replace(pairs=of_all.pairs, n_clean=of_all.n_clean, n_noisy=of_all.n_noisy)
 
 

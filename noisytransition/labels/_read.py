@@ -59,6 +59,10 @@ class Labels:
         clean = np.flatnonzero(self.is_clean)
         self.positions = np.flatnonzero(self.is_noisy), np.where(clean < self.n_X, clean, -1)
 
+    def labelled(self) -> "Labels":
+        """Ignore the samples without any label."""
+        return replace(self, unlabelled=np.zeros_like(self.unlabelled))
+
     def of_both(self, values: NDArray | None) -> tuple[NDArray, NDArray] | None:
         """Values of the noisy and of the clean samples, such as `groups` and `weights`."""
         return None if values is None else (values[self.is_noisy], values[self.is_clean])

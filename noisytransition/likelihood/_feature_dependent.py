@@ -72,8 +72,7 @@ def fit_feature_dependent_noise(
         log_scores(of, proba_clean, y_clean, likelihood.log_prior_ratio) for of in (one.calibration, calibration)
     )
     gain = after - before
-    weights = np.concatenate([of_block for *_, of_block in likelihood.clean_blocks])
-    evidence += ((1 - weights) * gain).sum()
+    evidence += ((1 - likelihood.clean_weight) * gain).sum()
     if evidence <= EVIDENCE or gain.sum() < 0:
         return None
     counts = dependent.sums(x)[1]

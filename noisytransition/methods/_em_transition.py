@@ -1,7 +1,6 @@
 """Joint maximum-likelihood estimation of classifier and T from noisy and clean labels."""
 
 from __future__ import annotations
-from dataclasses import replace
 from functools import partial
 from math import ceil
 from numbers import Integral
@@ -250,7 +249,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     def _check_data(self, run: FitContext) -> None:
         """Raise for too few samples; several sources, no clean samples and stratified ones are valid."""
         check_prior(self.prior, len(run.classes), "prior")
-        check_folds(replace(run.labels, unlabelled=None), self.cv)
+        check_folds(run.labels.labelled(), self.cv)
         if run.labels.groups is None:
             warn_of_groups(run.noisy, run.noisy.label)
         warn_if_sparse(run.noisy)

@@ -11,7 +11,7 @@ from noisytransition import LabelNoiseModel
 from noisytransition.likelihood import _feature_dependent as module
 from noisytransition.likelihood._calibration import CalibratedLikelihood
 from noisytransition.likelihood._class_prior import log_scores
-from noisytransition.likelihood._em import first_maximum, prior_at_maximum
+from noisytransition.likelihood._em import first_maximum, with_prior
 from noisytransition.likelihood._feature_dependent import (
     FeatureDependentLikelihood,
     _both_maxima,
@@ -171,7 +171,7 @@ def test_the_evidence_counts_each_label_once(monkeypatch):
     gain = np.log(found.calibration(proba[:n])[rows, y[:n]] / one.calibration(proba[:n])[rows, y[:n]])
     likelihood = FeatureDependentLikelihood(one_T.likelihood)
     total = -likelihood.objective(x)[0] * len(y) - one.log_likelihood - np.log(len(y)) / 2
-    strong = max(0, one_T.log_evidence - prior_at_maximum("symmetric", one)[2])
+    strong = max(0, one_T.found.log_evidence - with_prior(one, "symmetric").log_evidence)
     assert found.log_evidence == pytest.approx(total - ((weights - 1) * gain).sum() - strong, abs=1e-3)
 
 
