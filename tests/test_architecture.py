@@ -133,13 +133,18 @@ def test_the_picture_of_the_packages_is_that_of_the_imports():
 def test_heavy_packages_are_imported_on_use_alone():
     code = """
 import sys
-for name in ("torch", "skorch", "sklearn", "matplotlib", "pandas", "torchvision"):
+for name in ("torch", "skorch", "sklearn", "matplotlib", "pandas", "torchvision", "jinja2", "joblib"):
     sys.modules[name] = None
+import numpy as np
 import noisytransition, noisytransition.transition
 assert noisytransition.transition_error([[1, 0], [0, 1]], [[1, 0], [0, 1]]) == 0
 assert noisytransition.flip_labels([0, 1], [[0, 1], [1, 0]]).tolist() == [1, 0]
+rng = np.random.default_rng(0)
+proba, y = rng.dirichlet(np.ones(3), size=60), rng.integers(3, size=60)
+model = noisytransition.LabelNoiseModel(proba_of="true").fit(proba, y)
+model.find_label_issues(proba, y, as_frame=False), model.transition_summary()
 """
-    subprocess.run([sys.executable, "-c", code], check=True)
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)
 
 
 def test_no_message_steers():

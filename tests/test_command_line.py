@@ -126,8 +126,28 @@ def test_the_documented_lines_add_checked_rows_for_the_next_audit(audited, revie
 
 
 # ---------------------------------------------------------------------------- kinds of files
+class Reached(Exception):
+    """Ends a command at the fit, with the samples and labels of the fit."""
+
+
+@pytest.fixture
+def given_to_fit(monkeypatch):
+    """Return a function of a command's arguments, which returns the samples and labels that reach the fit."""
+
+    def fit(self, X, y):
+        raise Reached(X, y)
+
+    def given(*arguments):
+        with pytest.raises(Reached) as raised:
+            main(["audit", *map(str, arguments)])
+        return raised.value.args
+
+    monkeypatch.setattr(TransitionClassifierCV, "fit", fit)
+    return given
+
+
 @pytest.mark.parametrize("kind", ["parquet", "xlsx", "semicolons"])
-def test_other_formats_have_the_same_result(kind, audited, reviews, tmp_path):
+def test_other_formats_have_the_same_samples_and_labels(kind, given_to_fit, reviews, tmp_path):
     pytest.importorskip({"parquet": "pyarrow", "xlsx": "openpyxl"}.get(kind, "pandas"))
     path, options = tmp_path / f"table.{kind}", []
     if kind == "semicolons":
@@ -135,11 +155,10 @@ def test_other_formats_have_the_same_result(kind, audited, reviews, tmp_path):
         options = ["--encoding", "utf-16"]
     else:
         {"parquet": reviews.to_parquet, "xlsx": reviews.to_excel}[kind](path, index=False)
-    code, results = run(None, tmp_path, *TEXT, *options, name=path.name)
-    assert code == 0
-    pd.testing.assert_frame_equal(
-        pd.read_csv(results / "issues.csv"), pd.read_csv(audited[0] / "reviews_audit" / "issues.csv")
-    )
+    X, labels = given_to_fit(path, *TEXT, *options)
+    _, of_csv = given_to_fit(REVIEWS, *TEXT)
+    assert list(X) == reviews["review"].tolist()
+    pd.testing.assert_frame_equal(labels, of_csv, check_dtype=False)
 
 
 @pytest.fixture(scope="module")
@@ -199,21 +218,15 @@ def test_a_row_for_each_answer_is_the_same_as_a_column_for_each_source(table, tm
     assert (corrected["corrected"] == table["true"]).mean() > 0.85
 
 
-def test_groups_and_probabilities_reach_the_fit(table, tmp_path, monkeypatch):
+def test_groups_and_probabilities_reach_the_fit(table, given_to_fit, tmp_path):
     of = table.assign(ward=np.arange(120) // 2, verified_probability=0.7)
-    seen = []
-    fit = TransitionClassifierCV.fit
-
-    def watched(self, X, y, **options):
-        seen.append(y)
-        return fit(self, X, y, **options)
-
-    monkeypatch.setattr(TransitionClassifierCV, "fit", watched)
+    of.to_csv(tmp_path / "table.csv", index=False)
     np.save(tmp_path / "numbers.npy", of[["fever"]])
-    options = ["--embeddings", str(tmp_path / "numbers.npy"), "--group", "ward"]
-    assert run(of, tmp_path, "--label", "ann", *options)[0] == 0
-    assert set(seen[0]) == {"ann", "verified", "group", "verified_probability"}
-    assert seen[0]["group"].tolist() == of["ward"].tolist()
+    options = ["--embeddings", tmp_path / "numbers.npy", "--group", "ward"]
+    X, labels = given_to_fit(tmp_path / "table.csv", "--label", "ann", *options)
+    np.testing.assert_array_equal(X, of[["fever"]])
+    assert set(labels) == {"ann", "verified", "group", "verified_probability"}
+    assert labels["group"].tolist() == of["ward"].tolist()
 
 
 def test_without_verified_rows_the_answer_says_so(table, tmp_path, capsys):

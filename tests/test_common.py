@@ -381,6 +381,8 @@ def test_all_that_is_read_off_T_follows_from_it_and_other_methods_have_none_of_i
     assert set(clf.find_label_issues(X, y).position) == set(np.flatnonzero(posterior[np.arange(len(y)), y] < 0.5))
     np.testing.assert_array_equal(clf.relabel(X, y, threshold=0), posterior.argmax(axis=1))
     assert clf.noisy_class_counts_.sum() == pytest.approx(len(y))
+    issues = clf.noise_model_.find_label_issues(proba, y, calibrated=True)
+    pd.testing.assert_frame_equal(issues, clf.find_label_issues(X, y))
 
 
 @pytest.mark.parametrize("cls", WITHOUT_CLEAN_DATA)

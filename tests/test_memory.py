@@ -8,13 +8,13 @@ import scipy.sparse as sp
 
 from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, ForwardClassifier, GLCClassifier
 
-N, N_COLUMNS = 48_000, 250
+N, N_COLUMNS = 36_000, 250
 NET = {"module": "linear", "max_epochs": 1, "batch_size": 400, "random_state": 0}
 
 
 @pytest.fixture(scope="module")
 def wide():
-    """Create 48 MB of samples of three classes, their labels, and verified labels of a tenth of them."""
+    """Create 36 MB of samples of three classes, their labels, and verified labels of a tenth of them."""
     rng = np.random.default_rng(0)
     y = rng.integers(3, size=N)
     X = rng.normal(size=(N, N_COLUMNS)).astype(np.float32)

@@ -1,15 +1,13 @@
 """Selection of an epoch after a training."""
 
 import numpy as np
-import pytest
 import torch
 from skorch.callbacks import Callback
-from skorch.dataset import ValidSplit
 from training import lowest_loss
 
 from noisytransition.losses import ForwardLoss
 from noisytransition.nets import NoisyLabelNet, Rows
-from noisytransition.selection import BestCleanEpoch, BestEpoch
+from noisytransition.selection import BestCleanEpoch
 from noisytransition.transition import pair_noise
 from noisytransition.updates import PosteriorCounts
 
@@ -33,21 +31,6 @@ def trained(blobs, select, score, **params):
 def assert_kept(net, epoch):
     torch.testing.assert_close(net.module_.weight.detach(), epoch[0], rtol=0, atol=0)
     np.testing.assert_array_equal(net.criterion_.transition_matrix, epoch[1])
-
-
-@pytest.mark.parametrize(
-    ("monitor", "lower", "lr"), [("valid_noisy_loss", True, 20.0), ("valid_noisy_acc", False, 2.0)]
-)
-def test_the_best_epoch_s_weights_and_T_come_back(blobs, monitor, lower, lr):
-    def score(net):
-        return net.history[-1, monitor] * (1 if lower else -1)
-
-    select, split = BestEpoch(monitor, lower_is_better=lower), ValidSplit(5, stratified=False)
-    net, scores, seen = trained(blobs, select, score, lr=lr, max_epochs=12, train_split=split)
-    best = int(np.argmin(scores))
-    assert best < 11
-    assert_kept(net, seen[best])
-    assert not np.array_equal(seen[best][1], seen[-1][1])
 
 
 def test_the_best_clean_epoch_has_the_lowest_calibrated_loss_of_the_clean_samples(blobs):

@@ -6,11 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-import sklearn
 import torch
 from estimators import small
-from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.pipeline import make_pipeline
 from skorch.dataset import ValidSplit
 from training import StopAfter, assert_same, refused
 
@@ -23,7 +20,6 @@ from noisytransition import (
 )
 from noisytransition.nets import SparseRows, _rows
 from noisytransition.nets._rows import BatchLoader, canonical
-from noisytransition.transition import flip_labels, pair_noise
 
 
 @pytest.fixture(scope="module")
@@ -107,25 +103,6 @@ def test_an_interrupted_fit_resumes_from_another_format(problem, dense, tmp_path
         small(GLCClassifier).fit(sp.csr_array(X * 2), y, **given)
     given["meta"] = (sp.csc_array(X_clean), y_clean)
     assert_same(dense, small(GLCClassifier).fit(with_duplicates(X), y, **given), X_test)
-
-
-# ---------------------------------------------------------------------------- text, searches, comparisons
-WORDS = (["apple", "pear", "plum", "fruit"], ["car", "bus", "train", "road"])
-
-
-def test_a_pipeline_transforms_X_meta_to_sparse_rows():
-    """Sentences of two topics with noisy labels, of which 40 are verified."""
-    rng = np.random.default_rng(0)
-    y = rng.integers(2, size=160)
-    texts = [" ".join(rng.choice(WORDS[k] + ["a", "the", "this"], 6)) for k in y]
-    noisy = flip_labels(y, pair_noise(2, 0.3), random_state=0)
-    with sklearn.config_context(enable_metadata_routing=True):
-        pipe = make_pipeline(TfidfVectorizer(), small(GLCClassifier), transform_input=["X_clean"])
-        pipe.fit(texts[40:], noisy[40:], X_clean=texts[:40], y_clean=y[:40])
-    vectorizer = TfidfVectorizer().fit(texts[40:])
-    rows, clean = (vectorizer.transform(part).toarray() for part in (texts[40:], texts[:40]))
-    by_hand = small(GLCClassifier).fit(rows, noisy[40:], meta=(clean, y[:40]))
-    np.testing.assert_array_equal(pipe.predict_proba(texts[40:]), by_hand.predict_proba(rows))
 
 
 # ---------------------------------------------------------------------------- memory

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from estimators import WITH_TRANSITION, small
+from estimators import small
 from sklearn.exceptions import NotFittedError
 from sklearn.tree import DecisionTreeClassifier
 
@@ -94,16 +94,6 @@ def test_relabelled_are_of_the_kind_that_the_labels_were(blobs, names):
     labels = small(GLCClassifier).fit(X, names[y], meta=(X_clean, names[y_clean])).relabel(X, names[y])
     assert labels.dtype == names.dtype
     assert set(labels) <= set(names)
-
-
-@pytest.mark.parametrize("cls", WITH_TRANSITION)
-def test_the_noise_model_takes_probabilities(cls, blobs, plain):
-    X, y, *_ = blobs
-    clf = plain(cls)
-    proba = getattr(clf, "oof_proba_", clf.predict_proba(X))
-    np.testing.assert_array_equal(clf.noise_model_.transition_matrix_, clf.transition_matrix_)
-    issues = clf.noise_model_.find_label_issues(proba, y, calibrated=True)
-    pd.testing.assert_frame_equal(issues, clf.find_label_issues(X, y))
 
 
 # ---------------------------------------------------------------------------- samples of the fit

@@ -26,6 +26,7 @@ class Arrow(dict):
 
 NAN = float("nan")
 COLUMNS = {"label": np.array([0, 1, 1]), "verified": np.array([NAN, 2, NAN])}
+SOURCES = {"ann": np.array([0, 1, 1])} | COLUMNS
 # given and verified labels, and the classes and codes of the record
 TABLE = {
     "integers": ([5, 7, 5], [None, 5, None], [5, 7], [0, 1, 0], [-1, 0, -1]),
@@ -44,8 +45,8 @@ TABLE = {
     "no given label": ([NAN, 1, 0], [1, NAN, NAN], [0, 1], [-1, 1, 0], [1, -1, -1]),
     "one column": (pd.DataFrame({"label": [0, 1, 1]}), [None, 2, None], [0, 1, 2], [0, 1, 1], [-1, 2, -1]),
     "a table": (pd.DataFrame(COLUMNS, index=[3, 2, 1]), None, [0, 1, 2], [0, 1, 1], [-1, 2, -1]),
-    "a table of polars": (Polars(COLUMNS), None, [0, 1, 2], [0, 1, 1], [-1, 2, -1]),
-    "a table of arrow": (Arrow(COLUMNS), None, [0, 1, 2], [0, 1, 1], [-1, 2, -1]),
+    "sources of polars": (Polars(SOURCES), None, [0, 1, 2], [0, 1, 1], [-1, 2, -1]),
+    "sources of arrow": (Arrow(SOURCES), None, [0, 1, 2], [0, 1, 1], [-1, 2, -1]),
 }
 
 
@@ -55,6 +56,7 @@ def test_labels_of_any_kind_are_codes(name):
     found = read(y, verified, n=len(given))
     assert found.given.tolist() == given
     assert found.true.tolist() == true
+    assert (found.by_source is not None) == name.startswith("sources")
     if classes is not None:
         assert found.classes.tolist() == classes
         assert {type(label) for label in found.classes.tolist()} == {type(label) for label in classes}

@@ -103,18 +103,6 @@ def test_minus_one_and_one_are_two_classes_and_minus_one_beside_zero_and_one_is_
     assert y.tolist() == [0, 1, 0]
 
 
-def test_tables_need_not_be_of_pandas():
-    class Arrow(dict):
-        columns, column_names = property(lambda self: list(self.values())), property(list)
-
-    columns = {"a": np.array([0, 1, 1]), "b": np.array([0, 1, 2]), "verified": np.array([np.nan, 1, np.nan])}
-    y, verified, by_source, *_ = split_columns(Arrow(columns))
-    expected, _, of_pandas, *_ = split_columns(pd.DataFrame(columns))
-    np.testing.assert_array_equal(y, expected)
-    np.testing.assert_array_equal(verified, columns["verified"])
-    np.testing.assert_array_equal(by_source.codes, of_pandas.codes)
-
-
 def test_columns_that_are_no_sources():
     """The index is kept; verified labels may be beside the table; a single column may have any name."""
     table = pd.DataFrame({"a": [0, 1, 0], "b": [0, 1, 1]}, index=[7, 8, 9])

@@ -152,14 +152,6 @@ def test_permuting_classes_permutes_a_step(rows, order, T):
     np.testing.assert_allclose(moved, step[at], rtol=1e-9, atol=1e-12)
 
 
-def test_permuting_classes_permutes_T():
-    proba, _, noisy = simulated(0, pair_noise(4, 0.3), n=400)
-    for order in ([1, 0, 2, 3], [3, 2, 0, 1]):
-        T = em_transition_matrix(proba, noisy, tol=1e-8)
-        permuted = em_transition_matrix(proba[:, order], np.argsort(order)[noisy], tol=1e-8)
-        np.testing.assert_allclose(permuted, T[np.ix_(order, order)], atol=1e-4)
-
-
 @given(rows_with_labels(c=3, least=0.01))
 @settings(max_examples=25)
 def test_the_order_of_rows_and_their_doubling_leave_a_step_alone(rows):

@@ -4,14 +4,10 @@ import ast
 
 import numpy as np
 import page_methods
-import pytest
 import torch
-from estimators import small
-from page_methods import CoTeachingClassifier, CoTeachingNet, EpochEMClassifier
-from sklearn.base import clone
+from page_methods import CoTeachingNet, EpochEMClassifier
 from torch import nn
 from torch.nn import functional as F
-from training import StopAfter
 
 from noisytransition.nets._rows import Batch
 
@@ -37,18 +33,6 @@ def test_each_network_learns_from_the_samples_of_smallest_loss_of_the_other():
         expected = torch.autograd.grad(F.cross_entropy(learner(x[picked]), y[picked]), list(learner.parameters()))
         for parameter, gradient in zip(learner.parameters(), expected, strict=True):
             torch.testing.assert_close(parameter.grad, gradient)
-
-
-def test_both_networks_go_on(blobs, tmp_path):
-    X, y, *_ = blobs
-    clf = small(CoTeachingClassifier, max_epochs=5, n_gradual=4, optimizer=torch.optim.Adam, lr=0.01)
-    with pytest.raises(KeyboardInterrupt):
-        clone(clf).set_params(callbacks=[StopAfter(2)]).fit(X, y, state=tmp_path / "fit.pt")
-    whole, resumed = clone(clf).fit(X, y), clf.fit(X, y, state=tmp_path / "fit.pt")
-    assert whole.history_[:, "train_loss"] == resumed.history_[:, "train_loss"]
-    for part in ("module_", "peer_"):
-        states = (getattr(clf.net_, part).state_dict().values() for clf in (whole, resumed))
-        assert all(torch.equal(one, other) for one, other in zip(*states, strict=True))
 
 
 # ---------------------------------------------------------------------------- EM after each epoch

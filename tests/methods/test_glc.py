@@ -7,7 +7,6 @@ import training
 from estimators import small
 from skorch.callbacks import Callback
 from torch import nn
-from torch.utils.data import TensorDataset
 
 from noisytransition import CrossEntropyClassifier, GLCClassifier
 from noisytransition.transition import anchor_transition_matrix, gold_transition_matrix
@@ -73,13 +72,3 @@ def test_a_class_without_clean_samples_gets_an_anchor_and_a_warning_that_names_i
     warm_up = small(CrossEntropyClassifier, max_epochs=2).fit(X, y)
     anchors = anchor_transition_matrix(warm_up.predict_proba(X))
     np.testing.assert_allclose(clf.transition_matrix_[2], anchors[2], atol=1e-3)
-
-
-def test_datasets_and_arrays_mix(blobs):
-    X, y, X_clean, y_clean, *_ = blobs
-    module = nn.Linear(4, 3)  # the built-in network scales the columns of arrays alone
-    plain = fit(blobs, module=module)
-    noisy, clean = (TensorDataset(torch.tensor(a, dtype=torch.float32)) for a in (X, X_clean))
-    for data, meta in ((noisy, clean), (noisy, X_clean.astype(np.float32))):
-        clf = small(GLCClassifier, module=module).fit(data, y, meta=(meta, y_clean))
-        np.testing.assert_allclose(clf.predict_proba(X), plain.predict_proba(X), atol=1e-5)

@@ -1,7 +1,6 @@
 """The last training of EM: posteriors from features, label, and a network of the clean samples."""
 
 import pickle
-from functools import cache
 
 import numpy as np
 import pytest
@@ -10,7 +9,6 @@ from sklearn.linear_model import LogisticRegression
 from skorch.callbacks import Callback, EarlyStopping, LRScheduler
 from skorch.dataset import ValidSplit
 from torch import nn
-from training import StopAfter
 
 from noisytransition import CrossEntropyClassifier, EMTransitionClassifier
 from noisytransition.fitting._run import FitContext
@@ -81,30 +79,6 @@ def test_the_network_of_clean_samples_needs_two_of_each_class(n):
 def test_the_net_does_not_keep_the_posteriors():
     small, large = (len(pickle.dumps(fit(*problem(n), max_epochs=2).net_)) for n in (100, 400))
     assert large < 1.05 * small
-
-
-# ---------------------------------------------------------------------------- saved fits
-@cache
-def not_interrupted():
-    """A fit, and a count of its epochs."""
-    count = StopAfter(-1)
-    return fit(*problem(), callbacks=[count], max_epochs=2), count
-
-
-@pytest.mark.parametrize("before_the_end", [1, 3])
-def test_an_interrupted_fit_goes_on_to_the_same_bits(before_the_end, tmp_path):
-    X, y, meta, _ = problem()
-    whole, count = not_interrupted()
-    assert whole.posterior_weights_["label"] == pytest.approx(1)  # there are no labels of clean samples
-    stopped = EMTransitionClassifier(
-        **whole.get_params() | {"callbacks": [StopAfter(len(count.ended) - before_the_end)]}
-    )
-    with pytest.raises(KeyboardInterrupt):
-        stopped.fit(X, y, meta=meta, state=tmp_path / "fit")
-    resumed = EMTransitionClassifier(**whole.get_params() | {"callbacks": None})
-    resumed.fit(X, y, meta=meta, state=tmp_path / "fit")
-    assert resumed.posterior_weights_ == whole.posterior_weights_
-    np.testing.assert_array_equal(resumed.predict_proba(X), whole.predict_proba(X))
 
 
 # ---------------------------------------------------------------------------- what the user gives for the noisy rows

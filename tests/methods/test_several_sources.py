@@ -104,15 +104,6 @@ def in_long_form(table):
     return given.bfill(axis=1).iloc[:, 0], given.notna().idxmax(axis=1)
 
 
-def test_long_form_is_a_table_with_one_label_in_each_row(clf):
-    X, table, *_, X_test, _ = people(300, asked=1)
-    wide = clone(clf).fit(X, table)
-    labels, who = in_long_form(table)
-    long = clone(clf).fit(X, labels, y_verified=table["verified"], sources=who)
-    np.testing.assert_allclose(long.predict_proba(X_test), wide.predict_proba(X_test), atol=1e-6)
-    assert set(long.noise_model_.source_summary().index) == set(NOISE)
-
-
 @pytest.mark.parametrize("clf", [clone(EM).set_params(cv=None, max_epochs=10), EM, CV], ids=["no folds", "EM", "CV"])
 def test_samples_beside_X_may_be_verified(clf, data):
     X, table, true, X_test, y_test = data

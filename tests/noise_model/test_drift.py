@@ -35,7 +35,7 @@ def needs(form, rng):
     return classifier.fit(X, noisy, y_verified=verified).needs_verification
 
 
-@pytest.mark.parametrize(("form", "n_fits"), [("probabilities", 4), ("cv", 1), ("em", 1)])
+@pytest.mark.parametrize(("form", "n_fits"), [("probabilities", 2), ("cv", 1), ("em", 1)])
 def test_reasons_are_rare_without_a_change_and_certain_with_one(form, n_fits):
     alarms = 0
     for seed in range(n_fits):

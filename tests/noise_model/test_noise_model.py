@@ -2,8 +2,6 @@
 
 import copy
 import pickle
-import subprocess
-import sys
 import warnings
 from functools import cache, partial
 
@@ -422,22 +420,6 @@ def test_columns_of_data_frames_are_read_by_name():
         np.testing.assert_allclose(found, plain.label_posterior(proba, noisy)[:, at], atol=0.01)
 
 
-def test_results_of_a_series_have_its_index_and_name():
-    proba, noisy, _, _ = problem()
-    y = pd.Series(noisy, index=[f"s{i}" for i in range(240)], name="given")
-    model = fitted()
-    quality, issues, labels = model.label_quality(proba, y), model.find_label_issues(proba, y), model.relabel(proba, y)
-    assert quality.index.equals(y.index)
-    assert labels.index.equals(y.index)
-    assert labels.name == "given"
-    assert issues.index.tolist() == y.index[issues.position].tolist()
-    pd.testing.assert_series_equal(y.loc[issues.index], issues.given_label, check_names=False)
-    pd.testing.assert_series_equal(quality.loc[issues.index], issues.label_quality)
-    table = pd.DataFrame(proba, index=y.index)
-    pd.testing.assert_frame_equal(model.find_label_issues(table, noisy), issues)
-    assert model.find_label_issues(table, y.set_axis(range(1000, 1240))).index.min() >= 1000
-
-
 def test_methods_take_the_table_that_fit_takes():
     """Given labels beside verified ones; a verified sample may lack the given one."""
     proba, noisy, verified, y = problem()
@@ -646,21 +628,6 @@ def test_it_is_pickled_copied_and_shown():
         assert same.transition_summary() == model.transition_summary()
         np.testing.assert_array_equal(same.label_posterior(PROBA, NOISY), model.label_posterior(PROBA, NOISY))
     assert repr(LabelNoiseModel(prior=None, proba_of="true")).startswith("LabelNoiseModel(prior=None")
-
-
-def test_it_needs_numpy_and_scipy_alone():
-    code = """
-import sys
-import numpy as np
-from noisytransition import LabelNoiseModel
-rng = np.random.default_rng(0)
-proba, y = rng.dirichlet(np.ones(3), size=60), rng.integers(3, size=60)
-model = LabelNoiseModel(proba_of="true").fit(proba, y)
-model.find_label_issues(proba, y, as_frame=False), model.transition_summary()
-print([name for name in ("torch", "sklearn", "skorch", "pandas", "jinja2", "joblib") if name in sys.modules])
-"""
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
 
 
 # ---------------------------------------------------------------------------- labels that are no classes

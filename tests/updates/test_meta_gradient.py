@@ -5,7 +5,6 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 import torch
-from estimators import small
 from reference import algorithm_1 as twin
 from skorch.callbacks import LRScheduler
 from torch import nn
@@ -128,8 +127,6 @@ def test_every_method_learns_the_same_T(blobs):
             clf = fit(blobs, transition_lr=10.0)
         np.testing.assert_allclose(clf.transition_matrix_, auto.transition_matrix_, atol=1e-4)
         assert clf.net_.update.methods_ == (method,)
-    compiled = fit(blobs, transition_lr=10.0, compile=True, compile__backend="eager")
-    np.testing.assert_allclose(compiled.transition_matrix_, auto.transition_matrix_, atol=1e-5)
 
 
 def test_the_meta_loss_is_in_the_history(blobs):
@@ -138,18 +135,6 @@ def test_the_meta_loss_is_in_the_history(blobs):
     found = fit(blobs, max_epochs=1, **whole).history_[0, "meta_loss"]
     proba = torch.tensor(fit(blobs, max_epochs=0, warm_up_epochs=3, **whole).predict_proba(blobs[2]))
     assert found == pytest.approx(F.nll_loss(proba.log(), torch.tensor(blobs[3])).item(), rel=1e-5)
-
-
-def test_a_module_without_autograd_rules_trains_by_differences(blobs):
-    rng = np.random.default_rng(0)
-    y = rng.integers(3, size=120)
-    tokens = 3 * y[:, None] + rng.integers(3, size=(120, 5))  # each class has words of its own
-    torch.manual_seed(0)
-    module = nn.Sequential(nn.EmbeddingBag(9, 8), nn.Linear(8, 3))
-    clf = small(MetaTransitionClassifier, module=module, max_epochs=10, lr=0.5)
-    clf.fit(tokens, y, meta=(tokens[:30], y[:30]))
-    assert clf.score(tokens, y) > 0.9
-    assert not np.array_equal(clf.transition_matrix_, clf.transition_init_)
 
 
 def test_clean_batches_are_drawn_without_repetition(blobs):
