@@ -13,7 +13,7 @@ from hypothesis import settings
 
 # a machine's speed decides no test, and every run tries the same examples; `--hypothesis-profile search` draws others
 settings.register_profile("search", deadline=None, print_blob=True)
-settings.register_profile("same", settings.get_profile("search"), derandomize=True, database=None, max_examples=50)
+settings.register_profile("same", settings.get_profile("search"), derandomize=True, database=None, max_examples=30)
 settings.load_profile("same")
 
 

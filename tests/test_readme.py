@@ -13,8 +13,8 @@ README = Path(__file__).parent.parent / "README.md"
 
 
 def test_the_code_blocks_run(capsys, monkeypatch):
-    """A third of the epochs is enough to see the results."""
-    few = functools.partial(noisytransition.EMTransitionClassifier, max_epochs=10)
+    """A fifth of the epochs is enough to see the results."""
+    few = functools.partial(noisytransition.EMTransitionClassifier, max_epochs=6)
     monkeypatch.setattr(noisytransition, "EMTransitionClassifier", few)
     blocks = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
     assert blocks

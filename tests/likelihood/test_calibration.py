@@ -131,16 +131,16 @@ def test_many_numbers_in_single_precision_give_the_same_to_a_few_digits(c, monke
 )
 def test_the_shorter_search_of_many_classes_finds_the_same_T(T, stratified, monkeypatch):
     rng, c = np.random.default_rng(0), len(T)
-    y = np.concatenate([rng.integers(c, size=1500), np.repeat(np.arange(c), 5)])
+    y = np.concatenate([rng.integers(c, size=1000), np.repeat(np.arange(c), 5)])
     z = rng.normal(size=(len(y), c)) + 3 * np.eye(c)[y]
     proba, noisy = special.softmax(5 * z + rng.normal(size=c), axis=1), flip_labels(y, T, random_state=0)
-    rows = {"proba_clean": proba[1500:], "y_clean": y[1500:], "classes": np.arange(c)}
+    rows = {"proba_clean": proba[1000:], "y_clean": y[1000:], "classes": np.arange(c)}
     models = []
     for slow in (100, 20):
         for module in (_calibration, _em):
             monkeypatch.setattr(module, "SLOW_CLASSES", slow)
         sampling = "stratified" if stratified else "random"
-        models.append(LabelNoiseModel(verified_sampling=sampling).fit(proba[:1500], noisy[:1500], **rows))
+        models.append(LabelNoiseModel(verified_sampling=sampling).fit(proba[:1000], noisy[:1000], **rows))
     errors, losses = [], []
     for model in models:
         errors.append(transition_error(model.transition_matrix_, T))
@@ -148,7 +148,7 @@ def test_the_shorter_search_of_many_classes_finds_the_same_T(T, stratified, monk
         u = np.log(np.maximum(proba, 1e-12))
         of_all = special.softmax(u @ model.calibration_.matrix.T + model.calibration_.bias, axis=1)
         np.testing.assert_allclose(calibrated, of_all, atol=1e-9)
-        losses.append(-np.log(calibrated[np.arange(1500), y[:1500]]).mean())
+        losses.append(-np.log(calibrated[np.arange(1000), y[:1000]]).mean())
     assert errors[1] < errors[0] + 0.03
     assert losses[1] < losses[0] + 0.03
 

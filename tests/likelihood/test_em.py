@@ -228,7 +228,7 @@ def test_T_is_that_of_the_calibrated_probabilities():
 
 
 @given(rows_with_labels(c=3, max_samples=60), rows_with_labels(c=3, max_samples=20))
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_any_rows_come_to_an_end(rows, clean):
     found = em_transition_matrix(*rows, proba_clean=clean[0], y_clean=clean[1], full_output=True)
     assert found.converged

@@ -24,7 +24,7 @@ NAMES = np.array(["ant", "bee", "cat"])
 NOISE = {"careful": 0.15, "hasty": 0.45, "hasty too": 0.45, "wild": 0.6, "mean": 0.6}
 
 
-def people(n=500, seed=0, asked=3):
+def people(n=400, seed=0, asked=3):
     """Clouds, of which three of five people label each sample and some are verified, and clean samples for testing."""
     rng = np.random.default_rng(seed)
     true = rng.integers(3, size=2 * n)
@@ -42,7 +42,7 @@ def majority(table):
     return pd.DataFrame({"label": table.drop(columns="verified").mode(axis=1)[0], "verified": table["verified"]})
 
 
-EM = small(EMTransitionClassifier, module="linear", max_epochs=6)
+EM = small(EMTransitionClassifier, module="linear", max_epochs=4)
 CV = TransitionClassifierCV(GaussianNB(), random_state=0)
 
 
@@ -189,7 +189,7 @@ def test_errors_before_training(data):
     for clf in (EM, CV):
         with refused("only the column"):
             clf.fit(X, table[["verified"]])
-        with refused("sources has 1 labels for 500 samples"):
+        with refused("sources has 1 labels for 400 samples"):
             clf.fit(X, table["careful"].fillna("ant"), y_verified=table["verified"], sources=["Ann"])
 
 

@@ -102,7 +102,7 @@ def test_data_frames_with_missing_values_and_categories_reach_the_estimator():
         table["e"] = pd.Categorical(np.where(X[:, 0] > 1, "high", "low"))
         return table.mask(np.random.default_rng(0).random(table.shape) < 0.1)
 
-    few = {"max_iter": 10, "max_leaf_nodes": 8, "random_state": 0}
+    few = {"max_iter": 5, "max_leaf_nodes": 8, "random_state": 0}
     clf = fitted(HistGradientBoostingClassifier(**few, categorical_features="from_dtype"), (frame(X), *others))
     assert clf.score(frame(others[3]), others[4]) > 0.75
     assert clf.n_features_in_ == 5

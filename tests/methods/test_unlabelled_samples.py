@@ -83,7 +83,7 @@ def test_they_teach_a_classifier_nothing(cls, samples):
 def test_em_predicts_them_out_of_fold_and_counts_them(samples):
     X, y, table, known = samples
     clf, one = (
-        EMTransitionClassifier("linear", max_epochs=20, cv=2, random_state=0).fit(X[of], table[of])
+        EMTransitionClassifier("linear", max_epochs=8, lr=0.02, cv=2, random_state=0).fit(X[of], table[of])
         for of in (slice(None), known)
     )
     assert clf.oof_proba_.shape == (len(X), 2)

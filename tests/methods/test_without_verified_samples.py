@@ -10,7 +10,7 @@ from noisytransition.transition import pair_noise
 
 T = pair_noise(3, 0.3)
 CLASSIFIERS = [
-    EMTransitionClassifier("linear", max_epochs=30, cv=2, random_state=0),
+    EMTransitionClassifier("linear", max_epochs=10, lr=0.02, cv=2, random_state=0),
     TransitionClassifierCV(LogisticRegression(), cv=2, random_state=0),
 ]
 
