@@ -69,15 +69,15 @@ def test_agrees_with_plain_steps_by_loops(seed, prior):
 
 
 @pytest.mark.parametrize("c", [2, 3, 5])
-@pytest.mark.parametrize("seed", range(10))
-def test_no_entry_of_T_could_be_moved_for_a_higher_likelihood(seed, c):
+def test_no_entry_of_T_could_be_moved_for_a_higher_likelihood(c):
     """Karush-Kuhn-Tucker: in each row, derivatives of positive entries are alike, those of entries at 0 no larger."""
-    proba, y = draw(seed, c=c)
-    T = em_transition_matrix(proba, y, prior=None, tol=1e-9, max_iter=20_000)
-    of_rows = (proba / (proba * T[:, y].T).sum(1)[:, None], y)
-    gradient = np.stack([of_rows[0][y == j].sum(axis=0) for j in range(c)], axis=1)
-    highest = gradient.max(axis=1, keepdims=True)
-    assert (T * (highest - gradient) < 1e-2 * highest).all()
+    for seed in range(10):
+        proba, y = draw(seed, c=c)
+        T = em_transition_matrix(proba, y, prior=None, tol=1e-9, max_iter=20_000)
+        of_rows = (proba / (proba * T[:, y].T).sum(1)[:, None], y)
+        gradient = np.stack([of_rows[0][y == j].sum(axis=0) for j in range(c)], axis=1)
+        highest = gradient.max(axis=1, keepdims=True)
+        assert (T * (highest - gradient) < 1e-2 * highest).all(), seed
 
 
 @given(rows_with_labels(c=3, least=0.01), transition_matrices(3), transition_matrices(3))
