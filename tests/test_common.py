@@ -257,6 +257,15 @@ def test_parameters_and_defaults_are_those_of_all_parents():
     assert repr(Both()) == "Both()"
 
 
+def test_all_methods_but_em_are_published_and_parameters_can_be_set_instead():
+    published = [cls.as_published() for name, cls in METHODS.items() if name != "EM"]
+    assert [clf.optimizer for clf in published] == ["sgd"] * 9
+    clf = GLCClassifier.as_published(max_epochs=2, optimizer="adam")
+    assert (clf.max_epochs, clf.optimizer, clf.lr) == (2, "adam", GLCClassifier().lr)
+    with pytest.raises(TypeError, match="implement a paper"):
+        EMTransitionClassifier.as_published()
+
+
 # ---------------------------------------------------------------------------- repeatable, copyable
 @every
 def test_a_seed_repeats_a_fit_to_the_bit_and_leaves_the_global_generators_alone(cls, blobs, plain):
@@ -368,7 +377,7 @@ def test_all_that_is_read_off_T_follows_from_it_and_other_methods_have_none_of_i
     of_T = {hasattr(clf, name) for name in [*attributes, *methods, "noise_report"]}
     assert of_T == {cls in WITH_TRANSITION}
     if cls not in WITH_TRANSITION:
-        with pytest.raises(AttributeError, match="transition_matrix_"):
+        with pytest.raises(AttributeError, match=f"'{cls.__name__}' object has no attribute 'transition_matrix_'"):
             make_transition_scorer(blobs[-1])(clf)
         return
     for matrix in (clf.transition_matrix_, clf.transition_init_, *clf.transition_history_):

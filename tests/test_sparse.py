@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-import torch
 from estimators import small
 from skorch.dataset import ValidSplit
 from training import StopAfter, assert_same, refused
@@ -18,8 +17,7 @@ from noisytransition import (
     GLCClassifier,
     MetaTransitionClassifier,
 )
-from noisytransition.nets import SparseRows, _rows
-from noisytransition.nets._rows import BatchLoader, canonical
+from noisytransition.nets import _rows
 
 
 @pytest.fixture(scope="module")
@@ -51,15 +49,6 @@ def dense(problem):
     """A fit of the dense samples, which tests must not change."""
     X, y, X_clean, y_clean, *_ = problem
     return small(GLCClassifier).fit(X, y, meta=(X_clean, y_clean))
-
-
-def test_verified_rows_and_X_meta(problem, dense):
-    X, y, X_clean, y_clean, X_test, *_ = problem
-    clf, both, labels = small(GLCClassifier), np.concatenate([X, X_clean]), [*y.tolist(), *[None] * len(y_clean)]
-    verified = [*[None] * len(y), *y_clean.tolist()]
-    assert_same(dense, clf.fit(sp.csr_array(both), labels, y_verified=verified), X_test)
-    for rows in (sp.csr_array(X), X):
-        assert_same(dense, clf.fit(rows, y, X_clean=sp.csr_array(X_clean), y_clean=y_clean), X_test)
 
 
 def with_duplicates(X):
@@ -151,26 +140,6 @@ def test_rows_are_made_dense_batch_by_batch(params, dense_shapes, tmp_path, monk
 
 
 # ---------------------------------------------------------------------------- rows
-def test_one_form_of_all_matrices_of_the_same_values():
-    X = np.array([[0.0, 2.0], [3.0, 0.0]])
-    for given in (with_duplicates(X), sp.csc_array(X), sp.coo_matrix(X), sp.csr_array(X)):
-        rows = canonical(given)
-        assert (rows.data.tolist(), rows.indices.tolist(), rows.indptr.tolist()) == ([2.0, 3.0], [1, 0], [0, 1, 2])
-    rows = sp.csr_array(X)
-    assert np.shares_memory(canonical(rows).data, rows.data), "not copied"
-
-
-@pytest.mark.parametrize(("num_workers", "collate_fn"), [(0, torch.utils.data.default_collate), (1, None)])
-def test_batches_are_dense(num_workers, collate_fn):
-    X = np.diag(np.arange(1.0, 8.0))
-    rows = SparseRows(sp.csr_array(X), np.arange(7), group=np.arange(7) % 2).take([6, 0, 3, 4])
-    first, last = BatchLoader(rows, batch_size=2, num_workers=num_workers, collate_fn=collate_fn)
-    np.testing.assert_array_equal(torch.cat([first.x, last.x]), X[[6, 0, 3, 4]])
-    assert first.label.tolist() == [6, 0]
-    assert last.columns["group"].tolist() == [1, 0]
-    assert rows[0][0].tolist() == X[6].tolist()
-
-
 def test_very_sparse_data_are_warned_of_by_em_only():
     rng = np.random.default_rng(0)
     X = sp.random_array((60, 2000), density=0.002, format="csr", dtype=np.float32, random_state=0)

@@ -158,39 +158,6 @@ def test_labels_of_a_Dataset_of_pairs_are_the_given_ones(verified):
         assert clf.score(given, y_verified=np.where(mask, true, -1)) == clf.score(X[mask], true[mask])
 
 
-# ---------------------------------------------------------------------------- errors and warnings
-@pytest.mark.parametrize(
-    ("change", "word"),
-    [
-        (lambda t: t.assign(verified=t.label), "all samples are verified"),
-        (lambda t: t.assign(text="ant"), "columns"),
-        (lambda t: t.rename(columns={"verified": "Verified"}), "'verified'"),
-        (lambda t: t.rename(columns={"verified": "checked"}), "'verified'"),
-        (lambda t: t.to_numpy(), "oof_proba_"),
-        (lambda t: t.iloc[:-1], "labels for"),
-        (lambda t: t.assign(verified=np.where(t.verified.notna(), NAMES[t.label], None)), "same classes"),
-        (lambda t: t.assign(verified=np.where(t.verified.notna(), np.inf, np.nan)), "infinity"),
-    ],
-)
-def test_labels_that_cannot_be_read_are_refused(change, word, verified):
-    X, *labels = verified
-    with refused(word):
-        small(GLCClassifier).fit(X, change(table(*labels)))
-
-
-def test_verified_labels_are_given_once(verified):
-    X, y, mask, true = verified
-    for y_given, more in (
-        (table(y, mask, true), {"y_verified": true}),
-        (table(y, mask, true), {"meta": (X, true)}),
-        (y, {"y_verified": np.where(mask, true, -1), "X_clean": X, "y_clean": true}),
-        (y, {"y_verified": np.where(mask, true, -1), "y_clean": true}),
-        (y, {"y_verified": np.where(mask, true, -1), "y_clean_noisy": y}),
-    ):
-        with refused("give|pass"):
-            small(GLCClassifier).fit(X, y_given, **more)
-
-
 # ---------------------------------------------------------------------------- scores
 def test_a_score_is_of_verified_rows_alone(verified):
     X, y, mask, true = verified
@@ -279,16 +246,6 @@ def test_named_metrics_are_of_verified_rows(verified):
         )
 
 
-def test_without_a_verified_row_in_a_test_set_there_is_no_score(verified):
-    X, y, _, true = verified
-    labels = table(y, np.arange(len(y)) < 40, true)
-    with refused("VerifiedKFold"):
-        cross_val_score(small(GLCClassifier), X, labels, cv=KFold(5), error_score="raise")
-    clf = small(GLCClassifier).fit(X, labels)
-    with pytest.raises(ValueError, match="VerifiedKFold"):
-        clf.score(X[40:], labels[40:])
-
-
 def test_a_pipeline_and_a_split_take_the_table(verified):
     X, y, mask, true = verified
     labels = table(y, mask, true)
@@ -335,12 +292,17 @@ def test_other_tools_of_scikit_learn_take_keywords(verified):
 def test_a_fold_without_verified_rows_is_refused_with_what_to_do(cls, blobs, true_labels):
     X, y = blobs[:2]
     checked = np.where(np.arange(300) < 60, true_labels, -1)
+    labels = table(y, checked >= 0, true_labels)
     for tool in (
+        lambda: cross_val_score(small(cls), X, labels, cv=KFold(5), error_score="raise"),
         lambda: cross_validate(small(cls), X, y, cv=KFold(5), params={"y_verified": checked}, error_score="raise"),
         lambda: CalibratedClassifierCV(small(cls), cv=KFold(5)).fit(X, y, y_verified=checked),
     ):
         with refused("VerifiedKFold"):
             tool()
+    clf = small(cls).fit(X, labels)
+    with pytest.raises(ValueError, match="VerifiedKFold"):
+        clf.score(X[60:], labels[60:])
 
 
 def drawn_by_label(seed, n=4000):

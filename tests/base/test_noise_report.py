@@ -23,8 +23,12 @@ def test_every_classifier_with_T_has_it(cls, blobs, plain):
     facts = clf.noise_report(X, y, X_test, y_test, noisy).facts
     issues = clf.find_label_issues(X, y)
     rows, listed = facts["label_issues"], pd.DataFrame(facts["label_issues"]["listed"])
-    for column, of in {"row": "position", "suggested": "suggested_label", "given_probability": "label_quality"}.items():
+    columns = {"row": "position", "given": "given_label", "suggested": "suggested_label"}
+    for column, of in (columns | {"given_probability": "label_quality"}).items():
         assert listed[column].tolist() == issues[of].tolist()
+    np.testing.assert_allclose(listed["suggested_probability"], clf.label_posterior(X, y).max(axis=1)[issues.position])
+    few = clf.noise_report(X, y, max_samples=5).facts["label_issues"]
+    assert (few["listed"], few["n_issues"]) == (rows["listed"][:5], len(issues))
     assert rows["n_expected"] == pytest.approx((1 - clf.label_quality(X, y)).sum())
     assert facts["calibration"]["accuracy"] == clf.score(X_test, y_test)
     assert facts["transition"]["matrix"] == clf.transition_matrix_.tolist()

@@ -51,7 +51,7 @@ def test_a_class_may_have_no_probability_but_no_output_may_be_undefined(blobs):
     assert (clf.predict_log_proba(X)[:, 2] == -np.inf).all()
     with torch.no_grad():
         module.weight.fill_(np.nan)
-    with pytest.raises(ValueError, match="not finite"):
+    with pytest.raises(ValueError, match="not finite for 300 of 300 samples"):
         clf.predict_log_proba(X)
 
 

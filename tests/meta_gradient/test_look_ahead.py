@@ -144,31 +144,6 @@ def test_a_failing_module_is_not_taken_for_a_missing_rule():
             iteration(module, groups(module), ForwardLoss(T_START), noisy, meta, methods=("dual", "double-vjp"))
 
 
-def test_finite_differences_agree_on_a_tiny_net():
-    module, shape = make("mlp")
-    noisy, meta = batch(shape, 0)
-    alpha = dict.fromkeys(dict(module.named_parameters()), 0.5)
-
-    def clean_loss(theta):
-        weights = {n: p.detach().clone().requires_grad_() for n, p in module.named_parameters()}
-        z = torch.func.functional_call(module, weights, (noisy[0],))
-        grads = torch.autograd.grad(twin.corrected_loss(z, noisy[1], theta), list(weights.values()))
-        ahead = {n: w - 0.5 * g for (n, w), g in zip(weights.items(), grads, strict=True)}
-        return nn.functional.cross_entropy(torch.func.functional_call(module, ahead, (meta[0],)), meta[1]).item()
-
-    theta, h = torch.log(torch.tensor(T_START)), 1e-6
-    expected = torch.zeros_like(theta)
-    for i in range(3):
-        for j in range(3):
-            step = torch.zeros_like(theta)
-            step[i, j] = h
-            expected[i, j] = (clean_loss(theta + step) - clean_loss(theta - step)) / (2 * h)
-    loss = ForwardLoss(T_START)
-    ahead = look_ahead(module, noisy[0], lambda z: loss.cotangent(z, noisy[1]), meta, alpha)
-    (gradient,) = loss.meta_gradients(ahead.logits.detach(), noisy[1], ahead.tangent)
-    assert gap(gradient, expected) < 1e-6
-
-
 def places(module):
     """Parameters and buffers by position."""
     return {(m, k): v for m in module.modules() for part in (m._parameters, m._buffers) for k, v in part.items()}

@@ -2,7 +2,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-from estimators import small
 from torch import nn
 from training import Batches, fit_noisy, floored
 
@@ -59,14 +58,6 @@ def test_with_the_true_T_the_minimiser_is_the_clean_posterior():
     clf.fit(np.eye(4).repeat(20, axis=0), noisy)
     np.testing.assert_allclose(clf.predict_proba(np.eye(4)), posterior, atol=1e-3)
     np.testing.assert_allclose(clf.predict_noisy_proba(np.eye(4)), posterior @ T, atol=1e-3)
-
-
-def test_clean_data_is_used_only_where_asked(blobs):
-    X, y, X_clean, y_clean, *_ = blobs
-    plain, with_clean = fit(blobs), small(ForwardClassifier).fit(X, y, meta=(X_clean, y_clean))
-    np.testing.assert_array_equal(plain.transition_matrix_, with_clean.transition_matrix_)
-    gold = small(ForwardClassifier, transition_init="gold").fit(X, y, meta=(X_clean, y_clean))
-    assert not np.allclose(gold.transition_matrix_, plain.transition_matrix_)
 
 
 def test_every_start_is_a_floored_transition_matrix_and_an_array_is_T_itself(blobs):

@@ -184,15 +184,6 @@ def test_hard_sources(clf, data):
     assert np.isfinite(fitted.label_posterior(X, table)).all()
 
 
-def test_errors_before_training(data):
-    X, table, *_ = data
-    for clf in (EM, CV):
-        with refused("only the column"):
-            clf.fit(X, table[["verified"]])
-        with refused("sources has 1 labels for 400 samples"):
-            clf.fit(X, table["careful"].fillna("ant"), y_verified=table["verified"], sources=["Ann"])
-
-
 def test_a_saved_fit_is_of_its_sources(tmp_path):
     X, table, *_ = people(200)
     clf = clone(EM).set_params(max_epochs=1)

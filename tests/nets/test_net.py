@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from skorch import NeuralNetClassifier
 from skorch.callbacks import Callback, Checkpoint, EarlyStopping, EpochScoring, LRScheduler, ProgressBar
 from skorch.dataset import ValidSplit
 from torch import nn
@@ -16,26 +15,12 @@ from noisytransition import (
     GLCClassifier,
     MetaTransitionClassifier,
 )
-from noisytransition.nets import MLP
 
 N_ROWS_OF_LAST_STAGE = {CrossEntropyClassifier: 300, FineTuningClassifier: 60} | dict.fromkeys(
     (GLCClassifier, MetaTransitionClassifier, EMTransitionClassifier), 360
 )
 # one training and several, on noisy samples, clean ones and both, with an update, and in folds
 every = pytest.mark.parametrize("cls", N_ROWS_OF_LAST_STAGE)
-
-
-def test_cross_entropy_is_skorch_s_own_training_to_the_bit(blobs):
-    X, y = blobs[0].astype(np.float32), blobs[1].astype(np.int64)
-    given = {"module__n_in": 4, "module__n_out": 3, "max_epochs": 4, "lr": 0.2, "batch_size": 32}
-    given |= {"optimizer": torch.optim.SGD, "verbose": 0}
-    torch.manual_seed(7)
-    ours = CrossEntropyClassifier(MLP, **given).fit(X, y)
-    torch.manual_seed(7)
-    torch.manual_seed(int(torch.randint(2**31 - 1, ())))  # the seed that is drawn without random_state
-    params = {"criterion": nn.CrossEntropyLoss, "train_split": None, "iterator_train__shuffle": True}
-    theirs = NeuralNetClassifier(MLP, **given, **params).fit(X, y)
-    np.testing.assert_array_equal(ours.predict_proba(X), theirs.predict_proba(X))
 
 
 # ---------------------------------------------------------------------------- callbacks

@@ -1,3 +1,5 @@
+"""Samples of arrays, sparse matrices and Datasets; their batches, with the same draws as in torch's loader."""
+
 import numpy as np
 import pytest
 import torch
@@ -5,14 +7,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from torch import nn
-from torch.utils.data import Dataset, RandomSampler, Subset, TensorDataset, default_collate
+from torch.utils.data import (
+    DataLoader,
+    Dataset,
+    RandomSampler,
+    Subset,
+    TensorDataset,
+    WeightedRandomSampler,
+    default_collate,
+)
 
-from noisytransition.nets import CleanBatches, DatasetRows, NoisyLabelNet, Rows
-from noisytransition.nets._rows import Batch, BatchLoader, as_rows, noisy_and_clean, rows_at_once
+from noisytransition.nets import CleanBatches, DatasetRows, NoisyLabelNet, Rows, SparseRows
+from noisytransition.nets._rows import Batch, BatchLoader, ProportionalSampler, as_rows, noisy_and_clean, rows_at_once
 
 
-def rows(n):
-    return Rows(np.arange(3.0 * n).reshape(n, 3), np.arange(n) % 2, group=np.arange(n) % 5)
+def rows(n, kind=Rows):
+    X = np.arange(3.0 * n).reshape(n, 3)
+    return kind(csr_array(X) if kind is SparseRows else X, np.arange(n) % 2, group=np.arange(n) % 5)
 
 
 class Squares(Dataset):
@@ -114,9 +125,10 @@ def test_every_row_once_and_no_batch_of_one_after_another(n, batch_size, shuffle
     assert all(size in (batch_size, batch_size + 1) for size in sizes[:-1])
 
 
+@pytest.mark.parametrize("kind", [Rows, SparseRows])
 @pytest.mark.parametrize(("num_workers", "collate_fn"), [(0, default_collate), (1, None)])
-def test_labels_and_columns_stay_with_their_rows(num_workers, collate_fn):
-    part = Subset(Subset(rows(40), range(1, 40)), range(30))
+def test_labels_and_columns_stay_with_their_rows(num_workers, collate_fn, kind):
+    part = Subset(Subset(rows(40, kind), range(1, 40)), range(30))
     loader = BatchLoader(part, batch_size=7, shuffle=True, num_workers=num_workers, collate_fn=collate_fn)
     for batch in loader:
         place = (batch.x[:, 0] / 3).long()
@@ -136,9 +148,6 @@ def test_torch_s_arguments_are_taken():
     data = TensorDataset(torch.arange(6.0), torch.arange(6))
     batches = list(BatchLoader(data, batch_size=3, collate_fn=lambda samples: (len(samples), torch.zeros(3))))
     assert [x for x, _ in batches] == [3, 3]
-    torch.manual_seed(0)
-    sampled = BatchLoader(rows(6), batch_size=20, sampler=RandomSampler(range(6), replacement=True, num_samples=20))
-    assert len(next(iter(sampled)).label) == 20
 
 
 @pytest.mark.parametrize(("size", "drawn"), [(4, 4), (6, 6), (60, 6), (-1, 6)])
@@ -184,3 +193,109 @@ def test_predictions_do_not_depend_on_how_many_rows_come_at_once():
         proba.append(net.predict_proba(Rows(X)))
     np.testing.assert_allclose(proba[0], proba[1], atol=1e-6)
     np.testing.assert_allclose(proba[0], proba[2], atol=1e-6)
+
+
+# ---------------------------------------------------------------------------- torch's loader
+def subsets(data, parts):
+    for part in parts:
+        data = Subset(data, [i for i in range(len(data)) if i % part != 1])
+    return data
+
+
+def epoch(batches):
+    """Two epochs of batches, and the state of the generator after them."""
+    torch.manual_seed(3)
+    found = [batch for _ in range(2) for batch in batches()]
+    return [[b.x, b.label, b.columns["group"]] for b in found], torch.get_rng_state()
+
+
+def same_as_torch_s(loader):
+    """Compare batches and draws with those of torch's loader."""
+    ours, state = epoch(lambda: loader)
+    theirs, expected = epoch(lambda: map(Batch.of, DataLoader.__iter__(loader)))
+    torch.testing.assert_close(ours, theirs, rtol=0, atol=0)
+    assert torch.equal(state, expected)
+
+
+@given(
+    st.integers(2, 30),
+    st.integers(1, 9),
+    st.booleans(),
+    st.booleans(),
+    st.lists(st.integers(2, 4), max_size=2),
+    st.sampled_from([Rows, SparseRows]),
+    st.sampled_from([None, torch.Generator()]),
+)
+def test_batches_and_draws_are_those_of_torch_s_loader(n, batch_size, shuffle, drop_last, parts, kind, generator):
+    data = subsets(rows(n, kind), parts)
+    given = {"shuffle": shuffle, "drop_last": drop_last, "generator": generator}
+    same_as_torch_s(BatchLoader(data, batch_size=batch_size, **given))
+
+
+@pytest.mark.parametrize(
+    "sampler",
+    [RandomSampler(range(8), replacement=True, num_samples=20), WeightedRandomSampler(torch.arange(8.0), 12)],
+)
+def test_a_sampler_of_the_user_s_draws_as_in_torch_s_loader(sampler):
+    loader = BatchLoader(rows(8), batch_size=3, sampler=sampler)
+    same_as_torch_s(loader)
+    assert sum(len(batch.label) for batch in loader) == len(sampler)
+
+
+@pytest.mark.parametrize("indices", [[2, 0, 2], [-1], [True, False, True, False], range(1, 3)])
+def test_rows_of_an_array_are_those_of_indexing(indices):
+    X, indices = np.asarray(np.arange(24).reshape(4, 3, 2), order="F"), np.asarray(indices)
+    np.testing.assert_array_equal(Rows(X).take(indices).X, X[indices])
+
+
+# ---------------------------------------------------------------------------- draws in proportion to weights
+WEIGHTS = st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=30)
+
+
+def counts(sampler):
+    return np.bincount(list(sampler), minlength=len(sampler))
+
+
+@given(WEIGHTS, st.integers(0, 100))
+def test_each_row_comes_as_often_as_its_share_rounded_down_or_up(weights, seed):
+    torch.manual_seed(seed)
+    drawn, share = counts(ProportionalSampler(weights)), len(weights) * np.array(weights) / sum(weights)
+    assert drawn.sum() == len(weights)
+    assert ((drawn >= np.floor(share - 1e-9)) & (drawn <= np.ceil(share + 1e-9))).all()
+
+
+def test_the_mean_over_epochs_is_the_share():
+    torch.manual_seed(0)
+    sampler = ProportionalSampler([0.3, 1.2, 2.5, 1.0])
+    mean = np.mean([counts(sampler) for _ in range(1000)], axis=0)
+    np.testing.assert_allclose(mean, 4 * sampler.weights / sampler.weights.sum(), atol=0.06)
+
+
+def test_whole_shares_are_met_in_every_epoch_in_another_order():
+    torch.manual_seed(0)
+    sampler = ProportionalSampler(np.repeat([2.0, 0.5, 0.5], 20))
+    epochs = [list(sampler) for _ in range(5)]
+    for epoch in epochs:
+        assert (np.bincount(epoch, minlength=60)[:20] == 2).all()
+    assert len({tuple(epoch) for epoch in epochs}) == 5
+
+
+def weighted_rows():
+    return Rows(np.arange(40.0)[:, None], np.arange(40) % 3, sample_weight=np.linspace(0.5, 1.5, 40))
+
+
+def weights_of(loader):
+    torch.manual_seed(0)
+    return [batch.columns["sample_weight"].tolist() for _ in range(2) for batch in loader]
+
+
+def test_the_loader_draws_alike_with_and_without_workers():
+    part = Subset(weighted_rows(), np.arange(5, 35))
+    plain, workers = (BatchLoader(part, batch_size=8, shuffle=True, num_workers=n) for n in (0, 1))
+    assert weights_of(plain) == weights_of(workers)
+    assert len(plain) == len(weights_of(plain)) // 2
+
+
+def test_without_shuffling_each_row_comes_once():
+    loader = BatchLoader(weighted_rows(), batch_size=8)
+    assert torch.cat([batch.x for batch in loader]).ravel().tolist() == list(range(40))

@@ -9,7 +9,6 @@ from noise_reports import SomeClassifier, clean, judged, make
 from posteriors import simulated
 
 from noisytransition.likelihood import em_transition_matrix, transition_uncertainty
-from noisytransition.noise_model import LabelNoiseModel
 from noisytransition.report import _facts as module
 from noisytransition.report._facts import _calibration, _share
 
@@ -146,28 +145,6 @@ def test_calibration_by_a_loop_over_bins():
     assert found["expected_calibration_error"] == pytest.approx(error)
     assert [(b["from"], b["n_rows"], b["confidence"], b["accuracy"]) for b in found["bins"]] == bins
     assert found["accuracy"] == np.mean(proba.argmax(axis=1) == y)
-
-
-def test_listed_rows_are_the_label_issues():
-    clf = SomeClassifier(NAMES)
-    rng, T = np.random.default_rng(3), clf.transition_matrix_
-    proba, given = rng.dirichlet(np.full(7, 0.1), size=200), rng.integers(7, size=200)
-    joint = [[proba[n, i] * T[i, given[n]] for i in range(7)] for n in range(200)]
-    quality = np.array([row[j] / sum(row) for row, j in zip(joint, given, strict=True)])
-    certainty = np.array([max(row) / sum(row) for row in joint])
-    rows = judged(T)._replace(noisy=given, quality=quality, suggested=np.argmax(joint, axis=1), certainty=certainty)
-    facts = make(clf, rows=rows).facts["label_issues"]
-    every = LabelNoiseModel.from_transition_matrix(T).find_label_issues(proba, given, as_frame=False)
-    assert [row["row"] for row in facts["listed"]] == every.tolist()
-    assert facts["n_issues"] == len(every)
-    assert facts["n_expected"] == pytest.approx(sum(1 - q for q in quality))
-    for row in facts["listed"]:
-        n = row["row"]
-        assert (row["given"], row["suggested"]) == (NAMES[given[n]], NAMES[int(np.argmax(joint[n]))])
-        assert (row["given_probability"], row["suggested_probability"]) == (quality[n], certainty[n])
-        assert row["sample"] == {"text": f"text of row {n}"}
-    few = make(clf, rows=rows, max_samples=5).facts["label_issues"]
-    assert (few["listed"], few["n_issues"]) == (facts["listed"][:5], facts["n_issues"])
 
 
 def test_a_classifier_that_agrees_with_more_labels_than_are_right_has_memorised():
