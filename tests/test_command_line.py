@@ -22,6 +22,7 @@ from noisytransition.__main__ import main
 REVIEWS = Path(__file__).parents[1] / "examples" / "reviews.csv"
 PAGE = Path(__file__).parents[1] / "docs" / "from_a_csv_file.rst"
 TEXT = ["--label", "llm", "--verified", "checked", "--text", "review"]
+pytestmark = pytest.mark.xdist_group("audit")  # one process makes the fixtures
 
 
 @pytest.fixture(scope="module")

@@ -9,14 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from estimators import (
-    CLASSIFIERS,
-    NEED_CLEAN_DATA,
-    SELF_CLEANED,
-    WITH_TRANSITION,
-    WITHOUT_CLEAN_DATA,
-    small,
-)
+from estimators import CLASSIFIERS, NEED_CLEAN_DATA, SELF_CLEANED, WITH_TRANSITION, WITHOUT_CLEAN_DATA, small
 from numpydoc.docscrape import NumpyDocString
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError

@@ -81,13 +81,6 @@ def test_verified_samples_are_known(fitted, blobs, true_labels, as_table):
     assert report.facts["calibration"] is None  # a fit may have seen these samples
 
 
-def test_wrong_labels_come_first_and_are_mended(fitted, blobs, true_labels):
-    X, y, wrong = blobs[0], blobs[1], true_labels != blobs[1]
-    found = fitted.find_label_issues(X, NAMES[y]).position
-    assert wrong[found[:50]].mean() >= wrong[found].mean() > 0.85
-    assert (fitted.relabel(X, NAMES[y]) == NAMES[true_labels]).mean() > (~wrong).mean() + 0.15
-
-
 @pytest.mark.parametrize("names", [np.array([-7, 10, 300]), np.array([0.0, 1.0, 2.0]), NAMES.astype(object)])
 def test_relabelled_are_of_the_kind_that_the_labels_were(blobs, names):
     X, y, X_clean, y_clean, *_ = blobs

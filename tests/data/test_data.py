@@ -26,10 +26,8 @@ from noisytransition import (
     FineTuningClassifier,
     ForwardClassifier,
     GLCClassifier,
-    LabelNoiseModel,
     TRevisionClassifier,
     load,
-    transition_error,
 )
 from noisytransition.data._read import read_rows
 
@@ -181,20 +179,3 @@ def test_a_start_of_T_is_read_by_the_names_of_the_classes(blobs):
     ]
     for start in starts[1:]:
         np.testing.assert_array_equal(start, starts[0])
-
-
-def test_frames_with_the_same_names_are_compared_by_them():
-    assert transition_error(T, OTHER) == 0
-    assert transition_error(T, OTHER.to_numpy()) > 0.1
-
-
-@pytest.mark.parametrize("classes", [None, NAMES, ["c", "b", "a"]])
-def test_label_issues_are_read_by_the_names_of_the_classes(classes):
-    y = np.random.default_rng(0).integers(3, size=200)
-    proba = pd.DataFrame(np.random.default_rng(1).dirichlet(np.ones(3), 200), columns=NAMES)
-    expected = LabelNoiseModel.from_transition_matrix(T.to_numpy()).find_label_issues(proba.to_numpy(), y)
-    model = LabelNoiseModel.from_transition_matrix(OTHER, classes)
-    found = model.find_label_issues(proba[["b", "c", "a"]], np.array(NAMES)[y])
-    assert found.position.tolist() == expected.position.tolist()
-    assert found.suggested_label.tolist() == [NAMES[k] for k in expected.suggested_label]
-    assert len(found) > 10

@@ -11,11 +11,7 @@ from strategies import row_stochastic
 
 from noisytransition.labels._draw import is_balanced
 from noisytransition.likelihood._calibration import CalibratedLikelihood
-from noisytransition.likelihood._class_prior import (
-    fit_log_prior_ratio,
-    shares_differ,
-    shift_class_prior,
-)
+from noisytransition.likelihood._class_prior import fit_log_prior_ratio, shares_differ, shift_class_prior
 from noisytransition.likelihood._em import first_maximum
 from noisytransition.transition import flip_labels, pair_noise, transition_error
 

@@ -7,22 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from posteriors import draw, simulated
-from strategies import (
-    labels,
-    labels_of_every_class,
-    permutations,
-    rows_with_labels,
-    transition_matrices,
-)
+from strategies import labels, labels_of_every_class, permutations, rows_with_labels, transition_matrices
 
 from noisytransition.likelihood import em_transition_matrix
 from noisytransition.likelihood._em import Likelihood, first_maximum
-from noisytransition.transition import (
-    count_transition_matrix,
-    pair_noise,
-    symmetric_noise,
-    transition_error,
-)
+from noisytransition.transition import count_transition_matrix, pair_noise, symmetric_noise, transition_error
 from noisytransition.transition._estimation import pair_counts
 
 pytestmark = pytest.mark.filterwarnings("error")

@@ -191,17 +191,6 @@ def test_the_posterior_of_all_labels_is_better_than_that_of_the_most_frequent_on
     assert "dependent_sources" not in model.diagnostics_
 
 
-def test_long_form_is_the_table():
-    _, proba, codes, true = people(asked=1)
-    labels = table(codes, true)
-    given = labels[NAMES].bfill(axis=1).iloc[:, 0]
-    sources = NAMES[(codes >= 0).argmax(axis=1)]
-    wide = LabelNoiseModel().fit(proba, labels)
-    long = LabelNoiseModel().fit(proba, given, y_verified=labels["verified"], sources=sources)
-    np.testing.assert_allclose(long.sources_.matrices, wide.sources_.matrices)
-    np.testing.assert_array_equal(long.transition_matrix_, wide.transition_matrix_)
-
-
 def test_without_verified_samples_independence_is_said_to_be_supposed():
     _, proba, codes, true = people()
     with pytest.warns(UserWarning, match="no sample is verified"):

@@ -15,12 +15,7 @@ from torch import nn
 from torch.utils.data import Dataset
 from training import Batches, StopAfter, floored, refused
 
-from noisytransition import (
-    CrossEntropyClassifier,
-    EMTransitionClassifier,
-    GLCClassifier,
-    transition_error,
-)
+from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, GLCClassifier, transition_error
 from noisytransition.fitting._cross_fitting import fold_of_rows
 from noisytransition.likelihood import _fit
 from noisytransition.likelihood._shrinkage import shrunk_to_symmetric

@@ -20,6 +20,7 @@ from noisytransition import EMTransitionClassifier, TransitionClassifierCV, Veri
 from noisytransition.noise_model import LabelNoiseModel
 from noisytransition.transition import flip_labels, symmetric_noise
 
+pytestmark = pytest.mark.xdist_group("several sources")  # one process makes the fixtures
 NAMES = np.array(["ant", "bee", "cat"])
 NOISE = {"careful": 0.15, "hasty": 0.45, "hasty too": 0.45, "wild": 0.6, "mean": 0.6}
 

@@ -420,6 +420,16 @@ def test_columns_of_data_frames_are_read_by_name():
         np.testing.assert_allclose(found, plain.label_posterior(proba, noisy)[:, at], atol=0.01)
 
 
+def test_label_issues_have_the_index_of_the_labels_or_else_of_the_probabilities():
+    proba, noisy, _, _ = problem()
+    y = pd.Series(noisy, index=[f"s{i}" for i in range(240)])
+    issues = fitted().find_label_issues(proba, y)
+    assert issues.index.tolist() == y.index[issues.position].tolist()
+    table = pd.DataFrame(proba, index=y.index)
+    pd.testing.assert_frame_equal(fitted().find_label_issues(table, noisy), issues)
+    assert fitted().find_label_issues(table, y.set_axis(range(1000, 1240))).index.min() >= 1000
+
+
 def test_methods_take_the_table_that_fit_takes():
     """Given labels beside verified ones; a verified sample may lack the given one."""
     proba, noisy, verified, y = problem()

@@ -10,12 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 
 from noisytransition import LabelNoiseModel, flip_labels
-from noisytransition.noise_model._suggest import (
-    TARGETS,
-    draw_sizes,
-    draw_systematically,
-    inclusion_probabilities,
-)
+from noisytransition.noise_model._suggest import TARGETS, draw_sizes, draw_systematically, inclusion_probabilities
 
 T = np.array([[0.9, 0.1, 0.0], [0.2, 0.7, 0.1], [0.0, 0.2, 0.8]])
 
