@@ -163,6 +163,16 @@ def test_hundreds_of_classes_take_moments():
 
 
 # ---------------------------------------------------------------------------- true labels that are wrong
+def test_true_labels_that_are_wrong_by_chance_are_told_from_right_ones():
+    proba, y, noisy, n = problem(n_pairs=300, sharpness=4.0, T=T3)
+    assert wrong_true_labels(proba[n:], y[n:], noisy[n:], T3)[0] < 0
+    is_wrong = np.arange(300) % 10 == 0
+    evidence, probability = wrong_true_labels(proba[n:], np.where(is_wrong, (y[n:] + 1) % 3, y[n:]), noisy[n:], T3)
+    assert evidence > 3
+    assert is_wrong[probability > 0.5].mean() > 0.8
+    assert probability.sum() == pytest.approx(is_wrong.sum(), rel=0.5)
+
+
 def test_noise_that_depends_on_the_features_is_not_taken_for_wrong_true_labels():
     rows = proba, y, noisy, n = problem(n_pairs=300, sharpness=3.0, guessed=0.8)
     T = count_transition_matrix(y, noisy, 3)

@@ -11,19 +11,12 @@ from torch import nn
 from torch.utils.data import TensorDataset
 from training import StopAfter, fit_noisy
 
-from noisytransition import CrossEntropyClassifier, GCEClassifier
+from noisytransition import GCEClassifier
 from noisytransition.losses import GeneralizedCrossEntropyLoss
 from noisytransition.nets import Rows
 
 fit = partial(fit_noisy, GCEClassifier)
 HALF = {"truncation": 0.5, "truncation_start": 1}
-
-
-def test_q_of_zero_is_cross_entropy(blobs):
-    X, y = blobs[:2]
-    plain = small(CrossEntropyClassifier).fit(X, y).predict_proba(X)
-    np.testing.assert_allclose(fit(blobs, q=0.0).predict_proba(X), plain, atol=1e-5)
-    assert np.abs(fit(blobs, q=0.7).predict_proba(X) - plain).max() > 1e-3
 
 
 def test_it_is_the_formula_of_the_paper(blobs):

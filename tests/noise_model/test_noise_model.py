@@ -471,21 +471,6 @@ def test_a_table_has_given_and_verified_labels():
         LabelNoiseModel().fit(PROBA, table.assign(text="cat"))
 
 
-def test_a_verified_sample_without_a_given_label_is_a_clean_one_without_a_pair():
-    has_none = (VERIFIED >= 0) & (np.arange(len(NOISY)) % 2 == 0)
-    found = LabelNoiseModel().fit(PROBA, np.where(has_none, np.nan, NOISY), y_verified=VERIFIED)
-    order = np.argsort(~has_none[VERIFIED >= 0], kind="stable")[::-1]  # those with a pair are first in both
-    clean = np.flatnonzero(VERIFIED >= 0)[order]
-    by_hand = LabelNoiseModel().fit(
-        PROBA[VERIFIED < 0],
-        NOISY[VERIFIED < 0],
-        proba_clean=PROBA[clean],
-        y_clean=TRUE[clean],
-        y_clean_noisy=np.where(has_none, -1, NOISY)[clean],
-    )
-    np.testing.assert_allclose(found.transition_matrix_, by_hand.transition_matrix_, atol=1e-6)
-
-
 @pytest.mark.parametrize(
     ("given", "word"),
     [
