@@ -20,7 +20,7 @@ HALF = {"truncation": 0.5, "truncation_start": 1}
 
 
 def test_it_is_the_formula_of_the_paper(blobs):
-    X, y, q = torch.as_tensor(blobs[0]), blobs[1], 0.7
+    X, y, q = torch.as_tensor(blobs[0]), blobs[1], 0.4
     torch.manual_seed(0)
     module = nn.Linear(4, 3).double()
     params = {"module": module, "max_epochs": 20, "batch_size": -1, "lr": 0.5, "optimizer": torch.optim.SGD}
