@@ -5,6 +5,7 @@ import pickle
 import re
 import warnings
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -306,7 +307,6 @@ def test_a_refit_that_fails_leaves_nothing_fitted(cls, blobs):
 
 
 # ---------------------------------------------------------------------------- searches and pipelines
-@pytest.mark.xdist_group("workers")
 def test_searches_over_the_net_s_parameters_in_two_processes(blobs):
     X, y, X_clean, y_clean, _, _, T = blobs
     grid = [
@@ -314,10 +314,13 @@ def test_searches_over_the_net_s_parameters_in_two_processes(blobs):
         {"lr": [0.01], "module__hidden": [8], "transition_init": [T]},
     ]
     clf, scorer = small(MetaTransitionClassifier, max_epochs=1, transition_lr=0.0), make_transition_scorer(T)
-    serial, parallel = (
-        GridSearchCV(clf, grid, cv=2, n_jobs=n, scoring=scorer, error_score="raise").fit(X, y, meta=(X_clean, y_clean))
-        for n in (1, 2)
-    )
+    with joblib.parallel_config("multiprocessing"):  # a fork starts at once
+        serial, parallel = (
+            GridSearchCV(clf, grid, cv=2, n_jobs=n, scoring=scorer, error_score="raise").fit(
+                X, y, meta=(X_clean, y_clean)
+            )
+            for n in (1, 2)
+        )
     np.testing.assert_array_equal(serial.cv_results_["mean_test_score"], parallel.cv_results_["mean_test_score"])
     assert parallel.best_estimator_.net_.module_[1].out_features == 8
 

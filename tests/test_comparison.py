@@ -53,7 +53,6 @@ def test_every_seed_has_its_own_data_and_all_methods_the_same(data):
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("workers")
 def test_processes_give_the_same_rows_in_the_same_order(data):
     one, two = (compare(data, TWO, seeds=range(2), n_jobs=n).drop(columns="seconds") for n in (1, 2))
     pd.testing.assert_frame_equal(one, two)

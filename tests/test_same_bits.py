@@ -1,5 +1,8 @@
 """A fit is bitwise the same in every process and for every input format of the same samples."""
 
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
 import joblib
 import numpy as np
 import pandas as pd
@@ -21,11 +24,17 @@ def test_folds_in_threads(blobs, plain):
     assert_same(plain(EMTransitionClassifier), threaded, blobs[0])
 
 
-@pytest.mark.xdist_group("workers")
+@pytest.fixture(scope="module")
+def other_process():
+    """Return a process that is started anew."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        yield pool
+
+
+@pytest.mark.xdist_group("other process")  # it is started once
 @pytest.mark.parametrize("cls", METHODS.values())
-def test_processes(cls, blobs, plain):
-    (other,) = joblib.Parallel(2)([joblib.delayed(fit)(cls, blobs)])
-    assert_same(plain(cls), other, blobs[0])
+def test_processes(cls, blobs, plain, other_process):
+    assert_same(plain(cls), other_process.submit(fit, cls, blobs).result(), blobs[0])
 
 
 def test_predictions_draw_nothing_from_the_global_generator(blobs):

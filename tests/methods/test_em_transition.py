@@ -104,7 +104,6 @@ def test_clean_samples_enlarge_the_batches_up_to_twice(n, largest, steps):
     assert len(warm_up) == -(-n // 64)
 
 
-@pytest.mark.xdist_group("workers")
 def test_folds_in_parallel_give_the_same_bits():
     with joblib.parallel_config("multiprocessing"):  # a fork starts at once
         one, two = (fit(120, max_epochs=4, n_jobs=n) for n in (None, 2))

@@ -193,39 +193,6 @@ def test_one_T_is_maximised_as_far_as_noise_that_depends_on_the_features():
 
 
 # ---------------------------------------------------------------------------- what follows for samples
-@pytest.mark.parametrize(("calibrated", "with_verified"), [(True, False), (False, True)])
-def test_quality_issues_and_new_labels_follow_from_the_posterior(calibrated, with_verified):
-    proba, noisy, verified, y = problem()
-    known = verified if with_verified else np.full(240, -1)
-    model, given = fitted(), {"proba": proba, "y_noisy": NAMES[noisy], "calibrated": calibrated}
-    model = LabelNoiseModel.from_transition_matrix(model.transition_matrix_, NAMES)
-    model.calibration_ = fitted().calibration_
-    given["y_verified"] = gaps(NAMES[known], known)
-    posterior = model.label_posterior(**given)
-    for n, p in enumerate(proba if calibrated else model.calibrate(proba)):
-        joint = [p[i] * model.transition_matrix_[i, noisy[n]] for i in range(3)]
-        expected = np.eye(3)[y[n]] if known[n] >= 0 else np.array(joint) / sum(joint)
-        np.testing.assert_allclose(posterior[n], expected, atol=1e-12)
-    quality = posterior[np.arange(240), noisy]
-    np.testing.assert_array_equal(model.label_quality(**given), quality)
-    for threshold in (0.5, 0.9):
-        rows = [n for n in range(240) if quality[n] < threshold and known[n] < 0]
-        rows.sort(key=lambda n: quality[n])
-        issues = model.find_label_issues(**given, threshold=threshold)
-        assert issues.columns.tolist() == ["position", "given_label", "suggested_label", "label_quality"]
-        assert issues.position.tolist() == issues.index.tolist() == rows
-        assert issues.given_label.tolist() == NAMES[noisy[rows]].tolist()
-        assert issues.suggested_label.tolist() == NAMES[posterior[rows].argmax(axis=1)].tolist()
-        assert issues.label_quality.tolist() == quality[rows].tolist()
-        positions = model.find_label_issues(**given, threshold=threshold, as_frame=False)
-        assert positions.dtype == np.intp
-        assert positions.tolist() == rows
-        labels = [k.argmax() if k.max() >= threshold else noisy[n] for n, k in enumerate(posterior)]
-        assert model.relabel(**given, threshold=threshold).tolist() == NAMES[labels].tolist()
-    assert model.find_label_issues(**given, threshold=0).shape == (0, 4)
-    assert model.find_label_issues(np.empty((0, 3)), [], as_frame=False).tolist() == []
-
-
 def test_a_report_leaves_verified_samples_out_and_is_about_them():
     pytest.importorskip("jinja2")
     proba, noisy, verified, y = problem()
@@ -428,6 +395,9 @@ def test_label_issues_have_the_index_of_the_labels_or_else_of_the_probabilities(
     table = pd.DataFrame(proba, index=y.index)
     pd.testing.assert_frame_equal(fitted().find_label_issues(table, noisy), issues)
     assert fitted().find_label_issues(table, y.set_axis(range(1000, 1240))).index.min() >= 1000
+    assert issues.columns.tolist() == ["position", "given_label", "suggested_label", "label_quality"]
+    assert fitted().find_label_issues(proba, y, threshold=0).shape == (0, 4)
+    assert fitted().find_label_issues(np.empty((0, 3)), [], as_frame=False).tolist() == []
 
 
 def test_methods_take_the_table_that_fit_takes():
