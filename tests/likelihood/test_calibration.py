@@ -127,7 +127,7 @@ def test_many_numbers_in_single_precision_give_the_same_to_a_few_digits(c, monke
 
 
 @pytest.mark.parametrize(
-    ("T", "stratified"), [(pair_noise(30, 0.3), True), (symmetric_noise(30, 0.4), False)], ids=["pair", "symmetric"]
+    ("T", "stratified"), [(pair_noise(24, 0.3), True), (symmetric_noise(24, 0.4), False)], ids=["pair", "symmetric"]
 )
 def test_the_shorter_search_of_many_classes_finds_the_same_T(T, stratified, monkeypatch):
     rng, c = np.random.default_rng(0), len(T)

@@ -67,7 +67,7 @@ def test_no_entry_of_T_could_be_moved_for_a_higher_likelihood(c):
 
 
 @given(rows_with_labels(c=3, least=0.01), transition_matrices(3), transition_matrices(3))
-@settings(max_examples=25)
+@settings(max_examples=12)
 def test_no_matrix_is_more_likely_wherever_it_starts(rows, start, other):
     """After k steps the log-likelihood is at most n KL(best, start) / k below the highest (mirror descent)."""
     (proba, y), k = rows, 1000
