@@ -53,13 +53,6 @@ def test_follows_the_counts(several, rate, burn_in):
 
 
 @given(several)
-def test_a_doubled_batch_counts_once(several):
-    single = feed(*begun(0.5), *several)
-    double = feed(*begun(0.5), *((torch.cat([z, z]), torch.cat([y, y])) for z, y in several))
-    np.testing.assert_allclose(double, single, rtol=1e-9, atol=1e-12)
-
-
-@given(several)
 def test_clean_rows_are_not_counted(several):
     update, net = begun(0.5)
     for z, y in several:
