@@ -8,7 +8,6 @@ from strategies import (
     floats,
     labels,
     labels_of_every_class,
-    permutations,
     probabilities,
     row_stochastic,
     transition_matrices,
@@ -24,18 +23,6 @@ from noisytransition.transition import (
     transition_error,
 )
 from noisytransition.transition._estimation import floor_transition_matrix
-
-
-@given(row_stochastic(15, 4), labels_of_every_class(15, 4), labels(15, 4), permutations(4))
-@settings(max_examples=20)
-def test_permuting_the_classes_permutes_every_estimate(proba, y, y_noisy, p):
-    place = np.argsort(p)
-    for estimate, moved in (
-        (gold_transition_matrix(proba, y), gold_transition_matrix(proba[:, p], place[y])),
-        (anchor_transition_matrix(proba), anchor_transition_matrix(proba[:, p])),
-        (count_transition_matrix(y, y_noisy, 4), count_transition_matrix(place[y], place[y_noisy], 4)),
-    ):
-        np.testing.assert_allclose(moved, estimate[np.ix_(p, p)])
 
 
 # ---------------------------------------------------------------------------- gold
