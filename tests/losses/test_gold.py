@@ -1,3 +1,6 @@
+"""Losses of noisy and clean samples: through T, and of posteriors."""
+
+import numpy as np
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -6,7 +9,7 @@ from strategies import batches, transition_matrices
 from torch import nn
 from torch.nn import functional as F
 
-from noisytransition.losses import GoldCorrectionLoss
+from noisytransition.losses import GoldCorrectionLoss, PosteriorLoss
 
 
 @st.composite
@@ -53,3 +56,15 @@ def test_an_empty_column_and_extreme_logits_cost_a_finite_loss():
     loss.backward()
     assert torch.isfinite(loss)
     assert torch.isfinite(z.grad).all()
+
+
+def test_the_loss_of_posteriors_is_the_cross_entropy_of_these_and_of_clean_labels():
+    z = torch.tensor(np.random.default_rng(0).normal(size=(6, 3)), dtype=torch.float32, requires_grad=True)
+    posterior = np.random.default_rng(1).dirichlet(np.ones(3), 4)
+    row, y, is_clean = torch.tensor([2, 0, 0, 3, 0, 0]), torch.tensor([0, 0, 0, 0, 1, 2]), torch.arange(6) > 3
+    loss = PosteriorLoss(posterior, 0.7)(z, y, is_clean=is_clean, row=row)
+    log_f = torch.log(torch.softmax(z, 1))
+    noisy = (log_f[:4] * torch.tensor(posterior[row[:4]], dtype=torch.float32)).sum()
+    twin = -(noisy + 0.7 * (log_f[4, 1] + log_f[5, 2])) / 6
+    torch.testing.assert_close(loss, twin)
+    torch.testing.assert_close(torch.autograd.grad(loss, z), torch.autograd.grad(twin, z))
