@@ -16,8 +16,9 @@ IGNORING, TUNED, OURS = "ignoring the noise", "fine-tuning", "EM, pairs"
 LEGEND = {OURS: "noise matrix (EM)"}
 SHOWN = {
     IGNORING: IGNORING,
+    "ignoring the noise, logistic regression, C selected": "ignoring, LR",
     "cleanlab": "cleanlab",
-    "clean samples only, logistic regression": "verified samples alone",
+    "clean samples only, logistic regression, C selected": "verified samples alone, LR",
     TUNED: TUNED,
     "GLC": "GLC",
     OURS: "**EM**",

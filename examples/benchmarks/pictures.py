@@ -106,10 +106,11 @@ def gain(results, method):
 
 
 def real_labels():
-    """Accuracy on three data sets with real noisy labels."""
+    """Accuracy on four data sets with real noisy labels."""
     folder = EXAMPLES / "real_labels" / "results"
     files = {"labels of rules": "hausa", "labels of GPT": "global_warming", "labels of a crowd": "labelme"}
-    figure, axes = plt.subplots(3, 1, figsize=(WIDTH, 9.6), layout="constrained")
+    files["labels of people, photos"] = "cifar10n"
+    figure, axes = plt.subplots(4, 1, figsize=(WIDTH, 15), layout="constrained")
     for ax, (title, file) in zip(axes, files.items(), strict=True):
         cells = pd.read_csv(folder / f"{file}.csv", index_col=0)["accuracy"].dropna()
         mean, std = (100 * part.astype(float) for _, part in cells.str.split(" ± ", expand=True).items())

@@ -1,6 +1,7 @@
 """Methods, splits and result pages of the scripts with real labels.
 
-All methods train the built-in linear network on the same features with the library's defaults. Nothing is tuned.
+All methods train the built-in linear network on the same features with the library's defaults. Nothing is tuned, but
+"C selected": cross-validation with the labels of the training selects C of a logistic regression.
 """
 
 import argparse
@@ -15,7 +16,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 import torch
 from scipy.sparse import issparse, vstack
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
 
 from examples.benchmarks.shared import (
     Results,
@@ -101,8 +102,10 @@ def cleanlab(make, data):
 METHODS = {
     "ignoring the noise": (ignoring, CrossEntropyClassifier),
     "ignoring the noise, logistic regression": (ignoring, None),
+    "ignoring the noise, logistic regression, C selected": (ignoring, LogisticRegressionCV),
     "clean samples only": (clean_only, CrossEntropyClassifier),
     "clean samples only, logistic regression": (clean_only, None),
+    "clean samples only, logistic regression, C selected": (clean_only, LogisticRegressionCV),
     "both together": (together, CrossEntropyClassifier),
     "fine-tuning": (with_clean, FineTuningClassifier),
     "cleanlab": (cleanlab, CrossEntropyClassifier),
@@ -119,6 +122,8 @@ def measured(load, name, seed, folder):
     torch.set_num_threads(1)
     data, (fit, kind), started = load(seed, folder), METHODS[name], time.perf_counter()
     make = partial(kind, "linear", random_state=seed) if kind else partial(LogisticRegression, max_iter=1000)
+    if kind is LogisticRegressionCV:  # C of 1e-4 to 1, by the labels of the training
+        make = partial(kind, Cs=np.logspace(-4, 0, 5), cv=3, max_iter=1000)
     if kind is TransitionClassifierCV:
         make = partial(kind, LogisticRegression(max_iter=1000), random_state=seed)
     with warnings.catch_warnings():

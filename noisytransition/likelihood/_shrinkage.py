@@ -118,6 +118,8 @@ class Evidence:
         self.rates = np.array([M[group].sum() for group in groups])
         within = [group & seen for group in groups] or [seen]
         self.entries = [(M[inside], counts[inside]) for inside in within if inside.any()]
+        # zeta is slow, and the entries of a group share few rates
+        self.distinct = [np.unique(of_group, return_inverse=True) for of_group, _ in self.entries]
 
     def __call__(self, a: float) -> float:
         """Log-evidence of a strength."""
@@ -132,9 +134,11 @@ class Evidence:
         """
         if not len(self.rates):
             return 0.0
-        priors = [np.maximum(a * M, TINY) for M, _ in self.entries]
-        lost = [zeta(2.0, prior + counts) for prior, (_, counts) in zip(priors, self.entries, strict=True)]
-        of_log_rate = [(prior**2 * (zeta(2.0, prior) - after)).sum() for prior, after in zip(priors, lost, strict=True)]
+        of_log_rate = []
+        for (M, counts), (rates, places) in zip(self.entries, self.distinct, strict=True):
+            prior = np.maximum(a * M, TINY)
+            before = zeta(2.0, np.maximum(a * rates, TINY))[places]
+            of_log_rate.append((prior**2 * (before - zeta(2.0, prior + counts))).sum())
         per_sample = np.maximum(of_log_rate, 1.0)
         return float(np.log(per_sample).sum() + np.log((self.rates**2 / per_sample).sum()))
 
