@@ -113,6 +113,7 @@ def real_labels():
     figure, axes = plt.subplots(4, 1, figsize=(WIDTH, 15), layout="constrained")
     for ax, (title, file) in zip(axes, files.items(), strict=True):
         cells = pd.read_csv(folder / f"{file}.csv", index_col=0)["accuracy"].dropna()
+        cells = cells.rename(lambda name: name.replace("logistic regression", "LR"))
         mean, std = (100 * part.astype(float) for _, part in cells.str.split(" ± ", expand=True).items())
         dots(ax, mean, std, list(cells.index), ["EM", "EM, pairs", WRAPPED])
         ax.set_title(title)
