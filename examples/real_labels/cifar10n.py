@@ -1,12 +1,10 @@
 """Photos of CIFAR-10 with labels from people.
 
-    python examples/paper/features.py images.npy features.npy            # once; 12,000 training photos
-    python examples/paper/features.py images_test.npy features_test.npy  # 4,000 test photos
     python -m examples.real_labels.cifar10n --data DIR
 
-DIR has these features, y.npy and y_test.npy (the labels of CIFAR-10), and y_noisy.npy: the labels "worse" of CIFAR-10N
-(Wei et al., ICLR 2022), in the order of the photos. These are the first ones of CIFAR-10. Each photo was labelled by
-three people; "worse" is a wrong one of these labels, if there is any.
+DIR has features.npy and features_test.npy, which ``examples/paper/features.py`` computes of the first 12,000 training
+and 4,000 test photos; y.npy and y_test.npy, their classes; and y_noisy.npy, the labels "worse" of CIFAR-10N (Wei et al.,
+ICLR 2022). Each photo was labelled by three people; "worse" is a wrong one of these labels, if there is any.
 """
 
 from functools import lru_cache

@@ -102,8 +102,8 @@ def _one_dimensional(y: Any, n: int, name: str) -> Any:
         y = labels
     if len(labels) != n:
         raise ValueError(
-            f"{name} has {len(labels)} labels for {n} samples (inconsistent numbers of samples). Pass one each, or a data "
-            "frame with a column for each of several sources; cross-validation only splits arguments as long as X."
+            f"{name} has {len(labels)} labels for {n} samples (inconsistent numbers of samples). Pass one each, or a "
+            "data frame with a column for each source; cross-validation only splits arguments as long as X."
         )
     return y if isinstance(y, list | tuple) else labels
 
