@@ -3,8 +3,8 @@
     python -m examples.real_labels.cifar10n --data DIR
 
 DIR has features.npy and features_test.npy, which ``examples/paper/features.py`` computes of the first 12,000 training
-and 4,000 test photos; y.npy and y_test.npy, their classes; and y_noisy.npy, the labels "worse" of CIFAR-10N (Wei et al.,
-ICLR 2022). Each photo was labelled by three people; "worse" is a wrong one of these labels, if there is any.
+and 4,000 test photos; y.npy and y_test.npy, their classes; and y_noisy.npy, the labels "worse" of CIFAR-10N (Wei et
+al., ICLR 2022). Each photo was labelled by three people; "worse" is a wrong one of these labels, if there is any.
 """
 
 from functools import lru_cache
