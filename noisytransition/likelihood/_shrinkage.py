@@ -59,14 +59,13 @@ def least_strength(M: NDArray) -> float:
 
 def _highest_evidence(counts: NDArray, M: NDArray, groups: list[NDArray[np.bool_]]) -> tuple[float, float]:
     """Highest log-evidence, and the strength that attains it."""
-    evidence_of = Evidence(counts, M, groups)
-    if not evidence_of.entries:  # the prior excludes all labels
+    evidence = Evidence(counts, M, groups)
+    if not evidence.entries:  # the prior excludes all labels
         return 0.0, 0.0
-    strengths = _PRIOR_STRENGTHS.tolist()
-    n = len(strengths)
-    _, i = max((evidence_of(strengths[k]), k) for k in range(0, n, _STRIDE))
-    near = range(max(0, i - _STRIDE + 1), min(n, i + _STRIDE))
-    return max((evidence_of(strengths[k]), strengths[k]) for k in near)
+    n = len(_PRIOR_STRENGTHS)
+    _, best = evidence.highest(_PRIOR_STRENGTHS[::_STRIDE])
+    i = int(np.searchsorted(_PRIOR_STRENGTHS, best))
+    return evidence.highest(_PRIOR_STRENGTHS[max(0, i - _STRIDE + 1) : min(n, i + _STRIDE)])
 
 
 def with_other_labels(prior: Prior, c: int, n_labels: int) -> Prior:
@@ -114,7 +113,7 @@ class Evidence:
         counts = np.where(M > 0, counts, 0.0)  # ignore entries that the prior excludes
         seen = counts > 0
         self.of_rows = counts.sum(axis=1)
-        self.highest = float((counts[seen] * finite_log(normalise_rows(counts, M)[seen])).sum())
+        self.maximum = float((counts[seen] * finite_log(normalise_rows(counts, M)[seen])).sum())
         self.rates = np.array([M[group].sum() for group in groups])
         within = [group & seen for group in groups] or [seen]
         self.entries = [(M[inside], counts[inside]) for inside in within if inside.any()]
@@ -123,9 +122,24 @@ class Evidence:
 
     def __call__(self, a: float) -> float:
         """Log-evidence of a strength."""
+        return self._given_rates(a) - self._log_information(a) / 2
+
+    def highest(self, strengths: NDArray) -> tuple[float, float]:
+        """Highest log-evidence, and its strength; the information is computed only where it can matter."""
+        least = np.log((self.rates**2).sum()) if len(self.rates) else 0.0
+        bounds = sorted(((self._given_rates(a) - least / 2, a) for a in strengths.tolist()), reverse=True)
+        best = -np.inf, 0.0
+        for bound, a in bounds:
+            if bound < best[0]:
+                break
+            best = max(best, (self(a), a))
+        return best
+
+    def _given_rates(self, a: float) -> float:
+        """Log-evidence of a strength, if the rates were not estimated."""
         of_rows = gammaln(a) - gammaln(a + self.of_rows)
         of_groups = [(gammaln(a * M + counts) - gammaln(a * M)).sum() for M, counts in self.entries]
-        return float(of_rows.sum() + sum(of_groups) - self.highest) - self._log_information(a) / 2
+        return float(of_rows.sum() + sum(of_groups) - self.maximum)
 
     def _log_information(self, a: float) -> float:
         """Log-determinant of the information about the rates of the groups, which sum to 1.
