@@ -10,7 +10,8 @@ from ..fitting._run import FitContext
 class FineTuningClassifier(NoisyLabelClassifier):
     """Train on the noisy samples by cross-entropy, then fine-tune on the clean samples.
 
-    Fine-tuning starts from the trained weights, with a new optimiser.
+    Fine-tuning starts from the trained weights, with a new optimiser. It estimates no T, and many epochs on few clean
+    samples undo the first training (:doc:`/methods/without_t`).
 
     Parameters
     ----------

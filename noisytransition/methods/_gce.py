@@ -17,7 +17,8 @@ class GCEClassifier(NoisyLabelClassifier):
     """Train by generalized cross-entropy, ``(1 - p_y^q) / q``, a robust loss that needs no clean samples.
 
     The loss interpolates between cross-entropy and the absolute error. Its gradient is the gradient of cross-entropy
-    times ``p_y^q``, so the network learns classes with improbable labels slowly or never.
+    times ``p_y^q``, so the network learns classes with improbable labels slowly or never. It fails
+    where a wrong label is almost as frequent as the correct one (:doc:`/methods/without_t`).
 
     Parameters
     ----------

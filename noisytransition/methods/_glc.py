@@ -18,7 +18,8 @@ class GLCClassifier(NoiseModelMixin, NoisyLabelClassifier):
     """Estimate the noise transition matrix T from the clean samples, then train with gold loss correction.
 
     The loss is cross-entropy for clean samples and forward correction for noisy samples, shuffled together. Warm-up and
-    training start from the same initial weights.
+    training start from the same initial weights. If classes overlap, T contains the uncertainty of the network, too:
+    `EMTransitionClassifier` separates both.
 
     Parameters
     ----------
