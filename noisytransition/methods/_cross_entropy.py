@@ -9,8 +9,8 @@ from ..fitting._run import FitContext
 class CrossEntropyClassifier(NoisyLabelClassifier):
     """Train on the noisy labels by cross-entropy: the baseline.
 
-    `fit` accepts clean samples in every form, but does not train on them. After many epochs, a network
-    learns wrong labels, too.
+    `fit` accepts clean samples in every form, but does not train on them. After many epochs, a network learns
+    wrong labels, too.
 
     Parameters
     ----------

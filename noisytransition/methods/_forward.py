@@ -18,8 +18,8 @@ class ForwardClassifier(NoiseModelMixin, NoisyLabelClassifier):
     """Estimate the noise transition matrix T from anchor points, then train with forward correction.
 
     A warm-up network gives T. A new network is trained by the loss ``- log sum_i f_i(x) T[i, y]`` of each sample. Clean
-    samples are only used if `transition_init` needs them. If the classes overlap everywhere, no sample is an anchor point,
-    and T is wrong (:doc:`/methods/loss_correction`).
+    samples are only used if `transition_init` needs them. If the classes overlap everywhere, no sample is an anchor
+    point, and T is wrong (:doc:`/methods/loss_correction`).
 
     Parameters
     ----------
