@@ -323,7 +323,7 @@ def plot(rows):
             ax.plot(x, [row["ratio"] for row in mine], marker="o", label=name)
         ax.set(xscale="log", yscale="log", xlabel=axis)
         ax.set_xticks(x, [f"{value:,}" for value in x])
-        ax.set_yticks([1, 2, 5, 10, 20], [1, 2, 5, 10, 20])
+        ax.set_yticks(ticks := [1, 2, 5, 10, 20, 50], ticks)
         ax.minorticks_off()
         ax.grid(which="both", alpha=0.2)
     figure.supylabel("epoch / plain epoch")
