@@ -130,6 +130,11 @@ class ForwardLoss(nn.Module):
         """Omit cached values."""
         return vars(self) | {"_known": None, "posterior_": None}
 
+    def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
+        """Save T in row order, as file formats require."""
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        destination[f"{prefix}transition_logits"] = destination[f"{prefix}transition_logits"].contiguous()
+
     @property
     def transition_matrix(self) -> NDArray[np.float64]:
         """Noise transition matrix T as a float64 ndarray of shape (n_classes, n_classes)."""

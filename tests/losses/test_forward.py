@@ -3,6 +3,7 @@ import pickle
 
 import numpy as np
 import pytest
+import safetensors.torch
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -86,7 +87,9 @@ def test_extreme_logits_and_an_empty_column_cost_a_finite_loss():
 def test_T_is_saved_with_the_loss_and_takes_no_gradient_by_itself():
     T = [[0.7, 0.3], [0.1, 0.9]]
     loss = ForwardLoss(T)
-    assert list(loss.state_dict()) == ["transition_logits"]
+    saved = safetensors.torch.load(safetensors.torch.save(loss.state_dict()))  # as Hugging Face does
+    assert list(saved) == ["transition_logits"]
+    np.testing.assert_allclose(saved["transition_logits"].exp(), T, rtol=1e-6)
     assert not any(parameter.requires_grad for parameter in loss.parameters())
     np.testing.assert_allclose(loss.transition_matrix, T, rtol=1e-6)
     assert loss.transition_matrix.dtype == np.float64
