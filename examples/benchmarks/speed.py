@@ -279,11 +279,11 @@ def goals(rows):
     for name, cases in of.items():
         medians = sorted(row["ratio"] for row in cases)
         limits = " or ".join(f"{limit:g}" for limit in sorted({row["goal"] for row in cases}))
-        least = "throughput" in name
-        n_missed = sum((row["ratio"] < row["goal"]) if least else (row["ratio"] > row["goal"]) for row in cases)
+        is_least = bound(name) == "at least"
+        n_missed = sum((row["ratio"] < row["goal"]) if is_least else (row["ratio"] > row["goal"]) for row in cases)
         span = " to ".join(dict.fromkeys(f"{ratio:.2f}" for ratio in (medians[0], medians[-1])))
         missed = "" if not n_missed else "missed" if len(cases) == 1 else f"{n_missed} of {len(cases)}"
-        lines.append((name, [span, f"{'at least' if least else 'at most'} {limits}", missed]))
+        lines.append((name, [span, f"{bound(name)} {limits}", missed]))
     return lines
 
 
@@ -307,7 +307,12 @@ def goal(row):
     """Format the goal."""
     if row["goal"] is None:
         return ""
-    return f"{'at least' if 'throughput' in row['what'] else 'at most'} {row['goal']:g}"
+    return f"{bound(row['what'])} {row['goal']:g}"
+
+
+def bound(what):
+    """Tell whether a goal is the least or the most of this measure."""
+    return "at least" if "throughput" in what else "at most"
 
 
 def plot(rows):

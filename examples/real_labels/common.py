@@ -173,9 +173,10 @@ def write(name, doc, rows, n_splits=SPLITS, n_verified=N_VERIFIED):
     heads = ["accuracy", f"difference to {BASE}, points", "error of T"]
     lines = [(method, cells(table, method)) for method in table.methods]
     about = (
-        f"{n_splits} splits, {n_verified} verified samples: mean ± standard deviation, differences with 95 % intervals."
+        f"{n_splits} splits, {n_verified} verified samples: mean ± standard deviation, differences with 95 % "
+        "intervals. Nothing is tuned but C, where it is selected."
     )
-    text = f"# {doc.splitlines()[0]}\n\n{about} Nothing is tuned.\n\n{markdown(heads, lines)}\n"
+    text = f"# {doc.splitlines()[0]}\n\n{about}\n\n{markdown(heads, lines)}\n"
     (RESULTS / f"{name}.md").write_text(text)
     write_csv(RESULTS / f"{name}.csv", heads, lines)
     print(text)

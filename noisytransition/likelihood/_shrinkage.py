@@ -127,12 +127,11 @@ class Evidence:
     def highest(self, strengths: NDArray) -> tuple[float, float]:
         """Highest log-evidence, and its strength; the information is computed only where it can matter."""
         least = np.log((self.rates**2).sum()) if len(self.rates) else 0.0
-        bounds = sorted(((self._given_rates(a) - least / 2, a) for a in strengths.tolist()), reverse=True)
         best = -np.inf, 0.0
-        for bound, a in bounds:
-            if bound < best[0]:
+        for given_rates, a in sorted(((self._given_rates(a), a) for a in strengths.tolist()), reverse=True):
+            if given_rates - least / 2 < best[0]:
                 break
-            best = max(best, (self(a), a))
+            best = max(best, (given_rates - self._log_information(a) / 2, a))
         return best
 
     def _given_rates(self, a: float) -> float:
