@@ -66,69 +66,87 @@ def pooled(data, y_verified):
     return stacked([data.X, data.X_clean]), np.concatenate([data.y, y_verified])
 
 
-def ignoring(make, data):
+def ignoring(clf, data):
     """Train on all noisy labels as if they were true."""
-    return make().fit(*pooled(data, data.y_clean_noisy))
+    return clf.fit(*pooled(data, data.y_clean_noisy))
 
 
-def together(make, data):
+def together(clf, data):
     """Train on all samples; verified labels replace the noisy labels."""
-    return make().fit(*pooled(data, data.y_clean))
+    return clf.fit(*pooled(data, data.y_clean))
 
 
-def clean_only(make, data):
+def clean_only(clf, data):
     """Train on the verified samples only."""
-    return make().fit(data.X_clean, data.y_clean)
+    return clf.fit(data.X_clean, data.y_clean)
 
 
-def with_clean(make, data):
+def with_clean(clf, data):
     """Train on noisy samples, with the verified samples as clean data."""
-    return make().fit(data.X, data.y, meta=(data.X_clean, data.y_clean))
+    return clf.fit(data.X, data.y, meta=(data.X_clean, data.y_clean))
 
 
-def with_pairs(make, data):
+def with_pairs(clf, data):
     """Train as in `with_clean`, and pass the noisy labels of the verified samples."""
-    return make().fit(data.X, data.y, meta=(data.X_clean, data.y_clean), y_clean_noisy=data.y_clean_noisy)
+    return clf.fit(data.X, data.y, meta=(data.X_clean, data.y_clean), y_clean_noisy=data.y_clean_noisy)
 
 
-def cleanlab(make, data):
+def cleanlab(clf, data):
     """Train cleanlab's classifier with our classifier as its base, on all noisy labels."""
     X, y = pooled(data, data.y_clean_noisy)
-    clf, T = fit_cleanlab(make(), data._replace(X=X, y=y), seed=0)
-    clf.transition_matrix_ = T
-    return clf
+    fitted, T = fit_cleanlab(clf, data._replace(X=X, y=y), seed=0)
+    fitted.transition_matrix_ = T
+    return fitted
 
 
+def network(kind, seed, **params):
+    """Return one of the library's classifiers with the linear network."""
+    return kind("linear", random_state=seed, **params)
+
+
+def logistic_regression(seed):
+    """Return logistic regression with its default C."""
+    return LogisticRegression(max_iter=1000)
+
+
+def logistic_regression_cv(seed):
+    """Return logistic regression that selects C of 1e-4 to 1 by the labels of the training."""
+    return LogisticRegressionCV(Cs=np.logspace(-4, 0, 5), cv=3, max_iter=1000)
+
+
+def transition_classifier_cv(seed):
+    """Return `TransitionClassifierCV` of logistic regression."""
+    return TransitionClassifierCV(logistic_regression(seed), random_state=seed)
+
+
+# how to fit, and the classifier for a seed
 METHODS = {
-    "ignoring the noise": (ignoring, CrossEntropyClassifier),
-    "ignoring the noise, logistic regression": (ignoring, None),
-    "ignoring the noise, logistic regression, C selected": (ignoring, LogisticRegressionCV),
-    "clean samples only": (clean_only, CrossEntropyClassifier),
-    "clean samples only, logistic regression": (clean_only, None),
-    "clean samples only, logistic regression, C selected": (clean_only, LogisticRegressionCV),
-    "both together": (together, CrossEntropyClassifier),
-    "fine-tuning": (with_clean, FineTuningClassifier),
-    "cleanlab": (cleanlab, CrossEntropyClassifier),
-    "GLC": (with_clean, GLCClassifier),
-    "meta-transition": (with_clean, MetaTransitionClassifier),
-    "EM": (with_clean, EMTransitionClassifier),
-    "EM, pairs": (with_pairs, EMTransitionClassifier),
-    "TransitionClassifierCV, pairs": (with_pairs, TransitionClassifierCV),
+    "ignoring the noise": (ignoring, partial(network, CrossEntropyClassifier)),
+    "ignoring the noise, logistic regression": (ignoring, logistic_regression),
+    "ignoring the noise, logistic regression, C selected": (ignoring, logistic_regression_cv),
+    "clean samples only": (clean_only, partial(network, CrossEntropyClassifier)),
+    "clean samples only, logistic regression": (clean_only, logistic_regression),
+    "clean samples only, logistic regression, C selected": (clean_only, logistic_regression_cv),
+    "both together": (together, partial(network, CrossEntropyClassifier)),
+    "fine-tuning": (with_clean, partial(network, FineTuningClassifier)),
+    "cleanlab": (cleanlab, partial(network, CrossEntropyClassifier)),
+    "GLC": (with_clean, partial(network, GLCClassifier)),
+    "meta-transition": (with_clean, partial(network, MetaTransitionClassifier)),
+    "EM": (with_clean, partial(network, EMTransitionClassifier)),
+    "EM, pairs": (with_pairs, partial(network, EMTransitionClassifier)),
+    "TransitionClassifierCV, pairs": (with_pairs, transition_classifier_cv),
 }
 
 
 def measured(load, name, seed, folder):
     """Fit a method on a split and return its result row."""
     torch.set_num_threads(1)
-    data, (fit, kind), started = load(seed, folder), METHODS[name], time.perf_counter()
-    make = partial(kind, "linear", random_state=seed) if kind else partial(LogisticRegression, max_iter=1000)
-    if kind is LogisticRegressionCV:  # C of 1e-4 to 1, by the labels of the training
-        make = partial(kind, Cs=np.logspace(-4, 0, 5), cv=3, max_iter=1000)
-    if kind is TransitionClassifierCV:
-        make = partial(kind, LogisticRegression(max_iter=1000), random_state=seed)
+    data = load(seed, folder)
+    fit, make = METHODS[name]
+    started = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # "T may be wrong": the table shows its error
-        clf = fit(make, data)
+        clf = fit(make(seed), data)
     row = {"seed": seed, "method": name, "seconds": round(time.perf_counter() - started, 1)}
     row["accuracy"] = float((clf.predict(data.X_test) == data.y_test).mean())
     if hasattr(clf, "transition_matrix_"):

@@ -125,14 +125,14 @@ def measured(kind, name, seed, folder):
     """Fit a method on a split and return its result row."""
     data, (fit, method) = load(kind, seed, folder), METHODS[name]
     if kind == "frozen":
-        make = partial(method, "linear", random_state=seed)
+        clf = method("linear", random_state=seed)
     else:
         params = TRAINING | (CLEAN_ONLY if fit is common.clean_only else {})
-        make = partial(method, make_module(seed), random_state=seed, **params)
+        clf = method(make_module(seed), random_state=seed, **params)
     started, cpu = time.perf_counter(), time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # "T may be wrong": the table shows its error
-        clf = fit(make, data)
+        clf = fit(clf, data)
     row = {"kind": kind, "method": name, "seed": seed}
     row |= {"seconds": round(time.perf_counter() - started, 1), "cpu_seconds": round(time.process_time() - cpu, 1)}
     row["accuracy"] = float((clf.predict(data.X_test) == data.y_test).mean())
