@@ -11,7 +11,6 @@ from skorch.dataset import ValidSplit
 from training import StopAfter, assert_same, refused
 
 from noisytransition import (
-    CrossEntropyClassifier,
     EMTransitionClassifier,
     FineTuningClassifier,
     GLCClassifier,
@@ -91,7 +90,7 @@ def test_an_interrupted_fit_resumes_from_another_format(problem, dense, tmp_path
     with refused("X, y"):
         small(GLCClassifier).fit(sp.csr_array(X * 2), y, **given)
     given["meta"] = (sp.csc_array(X_clean), y_clean)
-    assert_same(dense, small(GLCClassifier).fit(with_duplicates(X), y, **given), X_test)
+    assert_same(dense, small(GLCClassifier).fit(sp.csc_array(X), y, **given), X_test)
 
 
 # ---------------------------------------------------------------------------- memory
@@ -137,17 +136,3 @@ def test_rows_are_made_dense_batch_by_batch(params, dense_shapes, tmp_path, monk
     # whole rows are at most those of a batch or, of clean ones and for checks, of a forward pass without a gradient
     assert max(n for n, d in dense_shapes if d == N_COLUMNS) <= 256
     assert max(n * d for n, d in dense_shapes) <= N_ROWS * N_COLUMNS / 4
-
-
-# ---------------------------------------------------------------------------- rows
-def test_very_sparse_data_are_warned_of_by_em_only():
-    rng = np.random.default_rng(0)
-    X = sp.random_array((60, 2000), density=0.002, format="csr", dtype=np.float32, random_state=0)
-    y = rng.integers(2, size=60)
-    with pytest.warns(UserWarning, match="TransitionClassifierCV"):
-        EMTransitionClassifier("linear", max_epochs=1, cv=None).fit(
-            X, y, y_verified=np.where(rng.random(60) < 0.5, y, -1)
-        )
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        CrossEntropyClassifier("linear", max_epochs=1).fit(X, y)

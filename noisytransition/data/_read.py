@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import issparse, sparray, spmatrix
+from scipy.sparse import csr_array, issparse, sparray, spmatrix
 from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing, check_array
 from sklearn.utils.validation import _num_samples, validate_data
@@ -20,8 +20,8 @@ from ..labels._encode import of_one_type
 from ..labels._pandas import warn_of_order
 from ..labels._read import Labels, SeparateLabels, labels_of_fit, read_labels
 from ..meta_gradient._forward_pass import ARRAYS, has_parts
-from ..nets import Rows
-from ..nets._rows import as_rows, canonical, separated
+from ..nets import DatasetRows, Rows
+from ..nets._rows import separated
 from ._warnings import warn_if_unscaled, warn_of_copies
 
 Samples: TypeAlias = ArrayLike | Mapping[str, Any] | Dataset | sparray | spmatrix
@@ -87,7 +87,7 @@ def _separate_rows(estimator: BaseEstimator, X_clean: Any, rows: Rows) -> Rows:
     if beside.sample_shape != rows.sample_shape:
         shapes = f"samples of X_clean have the shape {beside.sample_shape}, samples of X {rows.sample_shape}"
         raise ValueError(f"{shapes}. Pass equal shapes.")
-    if type(rows) is type(beside) is Rows and not has_parts(rows.source):
+    if isinstance(rows.source, np.ndarray) and isinstance(beside.source, np.ndarray):
         warn_if_unscaled(rows, beside)
         warn_of_copies(rows, beside)
     return beside
@@ -134,17 +134,17 @@ def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool, name: str = 
     """Validate X: an array of at least 2 dimensions, a sparse matrix, several parts, or a torch Dataset."""
     if _is_dataset(X):
         _check_dataset(X, name)
-        return as_rows(X)
+        return DatasetRows(X)
     if isinstance(X, Mapping) and not issparse(X):  # a DOK matrix is a Mapping too
         return _rows_of_parts(X, name)
     refuse_masked(X, name)
     if issparse(X) and X.ndim == 2:
-        X = canonical(X)
+        X = csr_array(X)
     try:
         values = validate_data(estimator, X, reset=reset, dtype="numeric", allow_nd=True, accept_sparse="csr")
     except (ValueError, np.exceptions.DTypePromotionError) as error:
         raise ValueError(f"{name} is not valid: {error}") from error
-    return as_rows(_in_type_of_torch(values, name))
+    return Rows(_in_type_of_torch(values, name))
 
 
 def _rows_of_parts(X: Mapping[Any, Any], name: str) -> Rows:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..labels._draw import is_balanced
-from ..nets import Rows, SparseRows
+from ..nets import Rows
 
 # All values are choices, not measured.
 # distance between the means of clean and noisy samples, in standard deviations in the median feature, above which clean
@@ -27,8 +27,6 @@ _NEIGHBOURS = 20
 _LEAST_NEIGHBOURS = 12
 _MOST_COMPARED = 10_000
 _COMPARED_COLUMNS = 50
-# share of entries that are not 0 below which dense batches are slow: about 100 times the work
-_SPARSE = 0.01
 
 
 def warn_if_unscaled(rows: Rows, clean: Rows) -> None:
@@ -128,17 +126,6 @@ def _near_copies(X: Any, n: int, continuous: NDArray[np.intp], smallest: int) ->
     distance, _ = _nearest(x, k + 1, some)
     gaps = np.arange(1, k + 1) * np.diff(np.log(np.maximum(distance, 1e-12)), axis=1)
     return float((gaps.max(axis=1) > gaps.sum(axis=1) / 2).mean())
-
-
-def warn_if_sparse(rows: Rows) -> None:
-    """Warn if nearly all entries of a sparse matrix are 0: a network would mostly multiply by 0."""
-    if not isinstance(rows, SparseRows) or rows.X.nnz > _SPARSE * np.prod(rows.X.shape):
-        return
-    warnings.warn(
-        f"X is sparse with {rows.X.shape[1]:,} columns, and networks read dense batches, which is slow. "
-        "TransitionClassifierCV(LogisticRegression()) reads it as it is; or reduce it by TruncatedSVD first.",
-        stacklevel=4,
-    )
 
 
 def warn_of_equal_shares(noisy: NDArray[np.int64], clean: NDArray[np.int64], classes: NDArray) -> None:

@@ -13,7 +13,7 @@ from torch import nn
 
 from ..base._classifier import NoisyLabelClassifier
 from ..base._noise_model_mixin import NoiseModelMixin
-from ..data._warnings import warn_if_sparse, warn_of_groups
+from ..data._warnings import warn_of_groups
 from ..fitting._cross_fitting import check_folds, cross_fit, predict_from_clean, train_on_both
 from ..fitting._parameters import CONSTRAINTS, NUMBER, Module
 from ..fitting._run import FitContext
@@ -252,7 +252,6 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         check_folds(run.labels.labelled(), self.cv)
         if run.labels.groups is None:
             warn_of_groups(run.noisy, run.noisy.label)
-        warn_if_sparse(run.noisy)
         missing = classes_without_clean_rows(run)
         if self.verified_sampling == "stratified" and missing:
             raise ValueError(

@@ -1,6 +1,6 @@
 """The skorch net of a training stage, with its samples, batches and callbacks."""
 
 from ._net import MLP, NoisyLabelNet, Update
-from ._rows import CleanBatches, DatasetRows, Rows, SparseRows
+from ._rows import CleanBatches, DatasetRows, Rows
 
-__all__ = ["MLP", "CleanBatches", "DatasetRows", "NoisyLabelNet", "Rows", "SparseRows", "Update"]
+__all__ = ["MLP", "CleanBatches", "DatasetRows", "NoisyLabelNet", "Rows", "Update"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array, issparse, vstack
+from scipy.sparse import issparse, vstack
 from torch import Tensor
 from torch.utils.data import (
     BatchSampler,
@@ -21,7 +21,6 @@ from torch.utils.data import (
     Subset,
     default_collate,
 )
-from torch.utils.data._utils.pin_memory import pin_memory
 
 from ..meta_gradient._forward_pass import ARRAYS, each_part, first_part, has_parts
 
@@ -38,8 +37,9 @@ class Rows(Dataset):
 
     Parameters
     ----------
-    X : ndarray of shape (n_samples, ...), or mapping of str to such arrays
-        Inputs, or their parts by the argument names of the module; arrays are not copied.
+    X : ndarray of shape (n_samples, ...), CSR array, or mapping of str to arrays
+        Inputs, or their parts by the argument names of the module; arrays are not copied. Batches of a CSR array are
+        dense.
     label : array-like of int, shape (n_samples,), optional
         Default: zeros, for prediction.
     **columns : array-like of shape (n_samples,)
@@ -82,7 +82,7 @@ class Rows(Dataset):
 
     def __getitem__(self, index: int) -> tuple[Any, int]:
         """Input and label of one sample."""
-        return each_part(lambda part: part[0], self.take([index]).dense()), self.label[index]
+        return each_part(lambda part: part.numpy()[0], self.take([index]).inputs()), self.label[index]
 
     def take(self, indices: Indices) -> "Rows":
         """Select samples by position with all columns, without copying inputs."""
@@ -105,26 +105,8 @@ class Rows(Dataset):
         return rows
 
     def inputs(self) -> Any:
-        """All inputs, as one batch of tensors."""
-        return each_part(torch.from_numpy, self.dense())
-
-    def dense(self) -> Any:
-        """All inputs, as one array, or one for each part."""
-        return each_part(np.asarray, self.X)
-
-
-class SparseRows(Rows):
-    """Inputs in a sparse matrix, converted to dense batch by batch.
-
-    Parameters
-    ----------
-    X, label, **columns
-        As in `Rows`; X is a CSR array of shape (n_samples, n_features), which is not copied.
-    """
-
-    def dense(self) -> NDArray:
-        """All inputs, as one dense array."""
-        return self.X.toarray()
+        """All inputs, as one batch of dense tensors."""
+        return each_part(lambda part: torch.from_numpy(part.toarray() if issparse(part) else np.asarray(part)), self.X)
 
 
 class DatasetRows(Rows):
@@ -172,22 +154,6 @@ def separated(sample: Any) -> tuple[Any, Sequence]:
     return (sample[0] if n == 1 else tuple(sample[:n])), sample[n:]
 
 
-def as_rows(X: Any) -> Rows:
-    """Make rows of an array, a mapping of arrays, a CSR matrix, or samples in a torch Dataset or a list."""
-    return (DatasetRows if isinstance(X, Dataset | list) else SparseRows if issparse(X) else Rows)(X)
-
-
-def canonical(X: Any) -> Any:
-    """Convert a sparse matrix to CSR with sorted indices, without duplicates or explicit zeros; copy only if needed."""
-    rows = csr_array(X)
-    if rows.has_canonical_format and np.count_nonzero(rows.data) == rows.nnz:
-        return rows
-    rows = rows.copy()
-    rows.sum_duplicates()
-    rows.eliminate_zeros()
-    return rows
-
-
 # ---------------------------------------------------------------------------- two sets of rows as one
 def noisy_and_clean(first: Rows, second: Rows) -> Rows:
     """Concatenate noisy and clean samples, marked by a column ``is_clean``; inputs of one source are not copied.
@@ -208,7 +174,7 @@ def noisy_and_clean(first: Rows, second: Rows) -> Rows:
     if isinstance(first, DatasetRows) or isinstance(second, DatasetRows):
         return DatasetRows(ConcatDataset([first, second]), **columns)
     if issparse(first.source) or issparse(second.source):
-        return SparseRows(vstack([first.X, second.X], format="csr"), **columns)
+        return Rows(vstack([first.X, second.X], format="csr"), **columns)
     return Rows(each_part(lambda *parts: np.concatenate(parts), first.X, second.X), **columns)
 
 
@@ -283,10 +249,7 @@ class CleanBatches:
     def draw(self, net: "NoisyLabelNet") -> Batch:
         """Draw a batch, prepared for the net: a tuple of inputs and labels."""
         order = torch.randperm(len(self.rows)).tolist() if self.sampler is None else list(self.sampler)
-        batch = _collated(None, self.rows.take(order[: self.size]))
-        if getattr(net, "iterator_train__pin_memory", False) and torch.cuda.is_available():  # as the loader does
-            batch = pin_memory(batch)
-        return net.prepared(batch)
+        return net.prepared(_collated(None, self.rows.take(order[: self.size])))
 
 
 # ---------------------------------------------------------------------------- the loader

@@ -17,13 +17,12 @@ from torch.utils.data import (
     default_collate,
 )
 
-from noisytransition.nets import CleanBatches, DatasetRows, NoisyLabelNet, Rows, SparseRows
-from noisytransition.nets._rows import Batch, BatchLoader, ProportionalSampler, as_rows, noisy_and_clean, rows_at_once
+from noisytransition.nets import CleanBatches, DatasetRows, NoisyLabelNet, Rows
+from noisytransition.nets._rows import Batch, BatchLoader, ProportionalSampler, noisy_and_clean, rows_at_once
 
 
-def rows(n, kind=Rows):
-    X = np.arange(3.0 * n).reshape(n, 3)
-    return kind(csr_array(X) if kind is SparseRows else X, np.arange(n) % 2, group=np.arange(n) % 5)
+def rows(n, form=np.asarray):
+    return Rows(form(np.arange(3.0 * n).reshape(n, 3)), np.arange(n) % 2, group=np.arange(n) % 5)
 
 
 class Squares(Dataset):
@@ -85,7 +84,7 @@ FORMS = {"array": np.asarray, "float32": np.float32, "sparse": csr_array}
 @given(st.data(), st.sampled_from(list(FORMS)), st.sampled_from(list(FORMS)))
 def test_two_sets_are_read_as_one_array(data, first, second):
     values = [np.arange(float(3 * n)).reshape(n, 3) + 100 * n for n in (4, 6)]
-    sets = [as_rows(FORMS[form](X)) for form, X in zip((first, second), values, strict=True)]
+    sets = [Rows(FORMS[form](X)) for form, X in zip((first, second), values, strict=True)]
     picked = [data.draw(st.lists(st.integers(0, len(X) - 1), min_size=1)) for X in values]
     both = noisy_and_clean(*(part.take(indices) for part, indices in zip(sets, picked, strict=True)))
     expected = np.concatenate(
@@ -99,10 +98,11 @@ def test_two_sets_are_read_as_one_array(data, first, second):
     )
 
 
-@pytest.mark.parametrize("form", [*FORMS.values(), lambda X: DatasetRows(Squares(10)).source])
+@pytest.mark.parametrize("form", [*FORMS.values(), lambda X: Squares(10)])
 def test_two_sets_of_one_source_are_positions_in_it(form):
     """Inputs are not copied."""
-    whole = as_rows(form(np.arange(30.0).reshape(10, 3)))
+    X = form(np.arange(30.0).reshape(10, 3))
+    whole = (DatasetRows if isinstance(X, Dataset) else Rows)(X)
     both = noisy_and_clean(whole.take([7, 2]), whole.take([5]).take([0]))
     assert both.source is whole.source
     assert both.index.tolist() == [7, 2, 5]
@@ -125,10 +125,10 @@ def test_every_row_once_and_no_batch_of_one_after_another(n, batch_size, shuffle
     assert all(size in (batch_size, batch_size + 1) for size in sizes[:-1])
 
 
-@pytest.mark.parametrize("kind", [Rows, SparseRows])
+@pytest.mark.parametrize("form", [np.asarray, csr_array])
 @pytest.mark.parametrize(("num_workers", "collate_fn"), [(0, default_collate), (1, None)])
-def test_labels_and_columns_stay_with_their_rows(num_workers, collate_fn, kind):
-    part = Subset(Subset(rows(40, kind), range(1, 40)), range(30))
+def test_labels_and_columns_stay_with_their_rows(num_workers, collate_fn, form):
+    part = Subset(Subset(rows(40, form), range(1, 40)), range(30))
     loader = BatchLoader(part, batch_size=7, shuffle=True, num_workers=num_workers, collate_fn=collate_fn)
     for batch in loader:
         place = (batch.x[:, 0] / 3).long()
@@ -223,11 +223,11 @@ def same_as_torch_s(loader):
     st.booleans(),
     st.booleans(),
     st.lists(st.integers(2, 4), max_size=2),
-    st.sampled_from([Rows, SparseRows]),
+    st.sampled_from([np.asarray, csr_array]),
     st.sampled_from([None, torch.Generator()]),
 )
-def test_batches_and_draws_are_those_of_torch_s_loader(n, batch_size, shuffle, drop_last, parts, kind, generator):
-    data = subsets(rows(n, kind), parts)
+def test_batches_and_draws_are_those_of_torch_s_loader(n, batch_size, shuffle, drop_last, parts, form, generator):
+    data = subsets(rows(n, form), parts)
     given = {"shuffle": shuffle, "drop_last": drop_last, "generator": generator}
     same_as_torch_s(BatchLoader(data, batch_size=batch_size, **given))
 
