@@ -36,6 +36,8 @@ class NoiseModelMixin:
 
     Methods that judge labels use `predict_proba(X)`. For the samples of `fit`, they use the out-of-fold probabilities
     `oof_proba_`, if the classifier has them, since a network agrees too often with labels that it was trained on.
+    `class_shares` and `accuracy_interval` use the predictions that T is estimated from, in `TransitionClassifierCV`
+    those of its first step.
 
     Attributes
     ----------
@@ -69,27 +71,8 @@ class NoiseModelMixin:
     source_summary = _of_model(LabelNoiseModel.source_summary)
 
     # ---- shares, and samples to verify
-    def class_shares(self, level: float = 0.9, *, by: ArrayLike | None = None) -> Any:
-        """Estimate class priors with intervals.
-
-        Parameters
-        ----------
-        level, by
-            As in `LabelNoiseModel.class_shares`, which also describes the result.
-        """
-        return self._model().class_shares(level, by=by)
-
-    def accuracy_interval(self, level: float = 0.9, *, of: str = "classifier", by: ArrayLike | None = None) -> Any:
-        """Estimate the accuracy of the out-of-fold predictions or of the noisy labels, with an interval.
-
-        Parameters
-        ----------
-        level, of, by
-            As in `LabelNoiseModel.accuracy_interval`, which also describes the result. The predictions are those that T
-            is estimated from, in `TransitionClassifierCV` of its first step.
-        """
-        return self._model().accuracy_interval(level, of=of, by=by)
-
+    class_shares = _of_model(LabelNoiseModel.class_shares)
+    accuracy_interval = _of_model(LabelNoiseModel.accuracy_interval)
     suggest_samples = _of_model(LabelNoiseModel.suggest_samples)
     plan_verification = _of_model(LabelNoiseModel.plan_verification)
 
