@@ -236,15 +236,15 @@ def _column_scale(rows: Rows, n_columns: int) -> tuple[NDArray[np.float64], NDAr
     """
     some = _some(rows, n_columns)
     X = some.inputs().numpy(force=True) if isinstance(rows, DatasetRows) else some.X
-    X = (X if issparse(X) else X.reshape(len(X), -1)).astype(np.float32).astype(np.float64)
+    X = (X if issparse(X) else X.reshape(len(X), -1)).astype(np.float32)
     least, most = min_max_axis(X, axis=0) if issparse(X) else (X.min(axis=0), X.max(axis=0))
-    scale = np.maximum(1.0, np.maximum(-least, most))
+    scale = np.maximum(1.0, np.maximum(-least, most)).astype(np.float64)
     filled = np.flatnonzero(2 * (X != 0).sum(axis=0) > X.shape[0])
-    values = np.ascontiguousarray(X[:, filled].toarray() if issparse(X) else X[:, filled])
+    values = (X[:, filled].toarray() if issparse(X) else X[:, filled]).astype(np.float64, order="C")
     mean = np.zeros(n_columns)
     mean[filled] = values.mean(axis=0)
     values -= mean[filled]
-    spread = np.maximum(values.std(axis=0), np.abs(values).max(axis=0) / _LARGEST)
+    spread = np.maximum(values.std(axis=0), np.maximum(values.max(axis=0), -values.min(axis=0)) / _LARGEST)
     is_constant = spread <= _CONSTANT_SPREAD * np.abs(mean[filled])
     scale[filled] = np.where(is_constant, 1.0, spread / spread.clip(_LEAST_SPREAD, _MOST_SPREAD))
     return mean, scale

@@ -222,15 +222,28 @@ class NoisyLabelNet(NeuralNetClassifier):
 
     def predict_proba(self, X: Any) -> NDArray:
         """Predict posteriors; raise if one is not finite."""
-        proba = super().predict_proba(X)
+        proba = self._predicted(X, self._get_predict_nonlinearity())
         check_proba(self, proba)
         return proba
 
     def predict_log_proba(self, X: Any) -> NDArray:
         """Predict log-posteriors; raise if a posterior is not finite."""
-        log_proba = to_numpy(torch.log_softmax(self.forward(X), dim=-1))
+        log_proba = self._predicted(X, partial(torch.log_softmax, dim=-1))
         check_proba(self, np.exp(log_proba))
         return log_proba
+
+    def _predicted(self, X: Any, nonlinearity: Callable[[Tensor], Tensor]) -> NDArray:
+        """Predictions of all batches; small arrays kept between large batches would fragment the memory."""
+        rows = self.get_dataset(X)
+        predicted = np.empty(0)
+        start = 0
+        for logits in self.forward_iter(rows):
+            of_batch = to_numpy(nonlinearity(logits))
+            if not start:
+                predicted = np.empty((len(rows), *of_batch.shape[1:]), of_batch.dtype)
+            predicted[start : start + len(of_batch)] = of_batch
+            start += len(of_batch)
+        return predicted
 
     # ---- the step
     def train_step(self, batch: Loaded, **fit_params: Any) -> dict[str, Any]:

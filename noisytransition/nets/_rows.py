@@ -156,7 +156,7 @@ def separated(sample: Any) -> tuple[Any, Sequence]:
 
 # ---------------------------------------------------------------------------- two sets of rows as one
 def noisy_and_clean(first: Rows, second: Rows) -> Rows:
-    """Concatenate noisy and clean samples, marked by a column ``is_clean``; inputs of one source are not copied.
+    """Concatenate noisy and clean samples, marked by a column ``is_clean``; dense inputs are not copied.
 
     Other columns are kept if both have them. Samples without a ``sample_weight`` get the weight 1.
     """
@@ -175,7 +175,29 @@ def noisy_and_clean(first: Rows, second: Rows) -> Rows:
         return DatasetRows(ConcatDataset([first, second]), **columns)
     if issparse(first.source) or issparse(second.source):
         return Rows(vstack([first.X, second.X], format="csr"), **columns)
-    return Rows(each_part(lambda *parts: np.concatenate(parts), first.X, second.X), **columns)
+    both = Rows(each_part(_TwoArrays, first.source, second.source), **columns)
+    both.index = np.concatenate([first.positions, second.positions + first_part(first.source).shape[0]])
+    return both
+
+
+class _TwoArrays:
+    """Rows of two arrays, one after the other, without a copy of the arrays."""
+
+    def __init__(self, first: NDArray, second: NDArray) -> None:
+        self.first = first
+        self.second = second
+        self.dtype = np.result_type(first, second)
+        self.shape = (len(first) + len(second), *first.shape[1:])
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: NDArray[np.integer]) -> NDArray:
+        n = len(self.first)
+        of_second = np.flatnonzero(rows >= n)
+        taken = self.first.take(rows, axis=0, mode="clip").astype(self.dtype, copy=False)
+        taken[of_second] = self.second[rows[of_second] - n]
+        return taken
 
 
 # ---------------------------------------------------------------------------- batches
