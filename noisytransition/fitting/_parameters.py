@@ -240,11 +240,11 @@ def _column_scale(rows: Rows, n_columns: int) -> tuple[NDArray[np.float64], NDAr
     least, most = min_max_axis(X, axis=0) if issparse(X) else (X.min(axis=0), X.max(axis=0))
     scale = np.maximum(1.0, np.maximum(-least, most)).astype(np.float64)
     filled = np.flatnonzero(2 * (X != 0).sum(axis=0) > X.shape[0])
-    values = (X[:, filled].toarray() if issparse(X) else X[:, filled]).astype(np.float64, order="C")
+    X = (X[:, filled].toarray() if issparse(X) else X[:, filled]).astype(np.float64, order="C")
     mean = np.zeros(n_columns)
-    mean[filled] = values.mean(axis=0)
-    values -= mean[filled]
-    spread = np.maximum(values.std(axis=0), np.maximum(values.max(axis=0), -values.min(axis=0)) / _LARGEST)
+    mean[filled] = X.mean(axis=0)
+    X -= mean[filled]
+    spread = np.maximum(X.std(axis=0), np.maximum(X.max(axis=0), -X.min(axis=0)) / _LARGEST)
     is_constant = spread <= _CONSTANT_SPREAD * np.abs(mean[filled])
     scale[filled] = np.where(is_constant, 1.0, spread / spread.clip(_LEAST_SPREAD, _MOST_SPREAD))
     return mean, scale
