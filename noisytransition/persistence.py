@@ -183,11 +183,12 @@ def net_state(net: "NoisyLabelNet") -> dict[str, Any]:
 
     Raises for attributes of the net, its update or selection that cannot be saved; omits those of other callbacks.
     """
+    is_on_gpu = torch.device(net.device or "cpu").type == "cuda"
     return {
         "net": _learned(net, is_needed=True),
         "callbacks": {name: _learned(c, is_needed=c in (net.update, net.select)) for name, c in net.callbacks_},
         "history": net.history,
-        "generators": [torch.get_rng_state(), *(torch.cuda.get_rng_state_all() if _on_cuda(net) else [])],
+        "generators": [torch.get_rng_state(), *(torch.cuda.get_rng_state_all() if is_on_gpu else [])],
     }
 
 
@@ -219,10 +220,6 @@ def restore_net(net: "NoisyLabelNet", state: dict[str, Any]) -> None:
             elif part is not None or not state["complete"]:  # schedules and optimisers of updates exist in a training
                 part.load_state_dict(value)
     net.history_ = state["history"]
-    torch.set_rng_state(state["generators"][0])
-    if _on_cuda(net):
-        torch.cuda.set_rng_state_all(state["generators"][1:])
-
-
-def _on_cuda(net: "NoisyLabelNet") -> bool:
-    return torch.device(net.device or "cpu").type == "cuda"
+    of_cpu, *of_gpus = state["generators"]
+    torch.set_rng_state(of_cpu)
+    torch.cuda.set_rng_state_all(of_gpus)

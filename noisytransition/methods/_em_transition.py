@@ -180,7 +180,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         if self.verified_sampling == "stratified":  # batches then have the class prior of the noisy samples
             clean = clean.with_columns(sample_weight=weights_of_clean_rows(model.log_prior_ratio_, clean.label))
         if self.cv is None:
-            self._warn_if_worse(out_of_fold, chosen.proba_clean)
+            self.diagnostics_ |= worse_than_labels(chosen.proba_clean, out_of_fold.clean, out_of_fold.noisy_of_clean)
             rows = run.noisy, clean
             last: nn.Module = GoldCorrectionLoss(T, weight, ignore_index=None)
         else:
@@ -188,6 +188,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
             rows = run.noisy.with_columns(row=np.arange(len(run.noisy))), clean.with_columns(row=0)
             last = PosteriorLoss(posterior, weight)
         self.net_ = train_on_both(run, "em", *rows, loss=last, module=module, max_epochs=self.n_epochs_)
+        warn_of_reasons(self.diagnostics_, stacklevel=4)
 
     def _posterior(self, run: FitContext, fit: NoiseFit, of_alone: NDArray | None, clean: Rows) -> NDArray[np.float64]:
         """P(true | x, label) of the noisy samples, from features, label and a network of the clean samples."""
@@ -200,14 +201,9 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
             of_clean = of_clean._replace(clean=shift_class_prior(of_alone, -fit.log_prior_ratio))
         self.posterior_weights_ = pool_weights(of_clean, fit.out_of_fold.clean, fit.log_prior_ratio)
         self.noise_model_.shares_of_views_ = shares_of_views(of_clean, self.posterior_weights_)
-        self._warn_if_worse(fit.out_of_fold, pooled(of_clean._replace(label=None), self.posterior_weights_))
+        of_features = pooled(of_clean._replace(label=None), self.posterior_weights_)
+        self.diagnostics_ |= worse_than_labels(of_features, fit.out_of_fold.clean, fit.out_of_fold.noisy_of_clean)
         return pooled(of_noisy, self.posterior_weights_)
-
-    def _warn_if_worse(self, out_of_fold: OutOfFold, of_clean: NDArray) -> None:
-        """Warn if the labels of clean samples are more accurate than these predictions."""
-        reasons = worse_than_labels(of_clean, out_of_fold.clean, out_of_fold.noisy_of_clean)
-        warn_of_reasons(reasons, stacklevel=6)
-        self.diagnostics_ |= reasons
 
     def _start(self, run: FitContext) -> tuple[NDArray[np.float64], Any]:
         """Initial T, and the warm-up that it is estimated from, if any."""
@@ -228,7 +224,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         return max(most / n_clean, 1.0) ** 0.5
 
     def _fit_noise_model(self, run: FitContext, out_of_fold: OutOfFold, start: NDArray) -> NoiseFit:
-        """Estimate T, set its fitted attributes and warn of its diagnostics."""
+        """Estimate T and set its fitted attributes."""
         prior = in_class_order(self.prior, run.classes)  # an array, which can be saved
         show = run.progress("transition matrix")
         model = LabelNoiseModel(prior=prior, verified_sampling=self.verified_sampling)
@@ -242,7 +238,6 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         if self.cv is not None:
             best = out_of_fold.candidates[model.best_candidate_]
             self.oof_proba_ = model.calibrate(out_of_fold.in_order(best.proba, best.proba_clean)).astype(np.float32)
-        warn_of_reasons(self.diagnostics_, stacklevel=5)
         return fit
 
     # ---- checks

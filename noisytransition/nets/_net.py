@@ -441,15 +441,11 @@ def _check_logits(logits: object, name: str, n: int, classes: NDArray) -> None:
 
 # ---------------------------------------------------------------------------- in a training and after it
 def check_weights(net: "NoisyLabelNet") -> None:
-    """Raise if trained weights are not finite, which others may be on purpose, or parameters of the loss are NaN."""
-    weights = [(name, weight) for name, weight in net.get_all_learnable_params() if weight.requires_grad]
-    if bad := [name for name, weight in weights if not weight.isfinite().all()]:
+    """Raise if trained weights, or parameters of the loss, are not finite; fixed weights may be infinite on purpose."""
+    trained = [(name, weight) for name, weight in net.get_all_learnable_params() if weight.requires_grad]
+    learned = trained + list(net.criterion_.named_parameters())
+    if bad := [name for name, weight in learned if not weight.isfinite().all()]:
         raise DivergenceError(f"weights are not finite after epoch {len(net.history)}, in {bad}: {_advice(net)}")
-    if bad := [name for name, weight in net.criterion_.named_parameters() if weight.isnan().any()]:
-        raise DivergenceError(
-            f"{type(net.criterion_).__name__} has NaN in {bad} after epoch {len(net.history)}. Lower the learning rate "
-            "of its parameters."
-        )
 
 
 def check_proba(net: "NoisyLabelNet", proba: NDArray) -> None:

@@ -68,11 +68,6 @@ class Rows(Dataset):
         return self.source if self.index is None else each_part(lambda part: part[self.index], self.source)
 
     @property
-    def positions(self) -> NDArray[np.integer]:
-        """Positions of these samples in the source."""
-        return np.arange(len(self)) if self.index is None else self.index
-
-    @property
     def sample_shape(self) -> Any:
         """Shape of the input of one sample, or of each of its parts."""
         return each_part(lambda part: tuple(part.shape[1:]), self.source)
@@ -169,7 +164,7 @@ def noisy_and_clean(first: Rows, second: Rows) -> Rows:
     columns = {name: np.concatenate([first.columns[name], second.columns[name]]) for name in shared}
     if first.source is second.source:
         both = type(first)(first.source, **columns)
-        both.index = np.concatenate([first.positions, second.positions])
+        both.index = np.concatenate([np.arange(len(of)) if of.index is None else of.index for of in (first, second)])
         return both
     if isinstance(first, DatasetRows) or isinstance(second, DatasetRows):
         return DatasetRows(ConcatDataset([first, second]), **columns)
