@@ -138,13 +138,12 @@ def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool, name: str = 
     if isinstance(X, Mapping) and not issparse(X):  # a DOK matrix is a Mapping too
         return _rows_of_parts(X, name)
     refuse_masked(X, name)
-    if issparse(X) and X.ndim == 2:
-        X = csr_array(X)
     try:
         values = validate_data(estimator, X, reset=reset, dtype="numeric", allow_nd=True, accept_sparse="csr")
     except (ValueError, np.exceptions.DTypePromotionError) as error:
         raise ValueError(f"{name} is not valid: {error}") from error
-    return Rows(_in_type_of_torch(values, name))
+    values = _in_type_of_torch(values, name)
+    return Rows(csr_array(values) if issparse(values) else values)
 
 
 def _rows_of_parts(X: Mapping[Any, Any], name: str) -> Rows:

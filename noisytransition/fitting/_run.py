@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from os import PathLike
 from typing import Any, TypeVar
 
@@ -173,10 +172,6 @@ class FitContext:
         if self.state is not None:
             callbacks.append(("save_state", SaveState(self.state, stage)))
         return callbacks
-
-    def progress(self, stage: str) -> Callable[[Any], Any]:
-        """Function that iterates over its argument, with a progress bar if the run has any."""
-        return partial(progress_bar, f"{self.bar}, {stage}") if self.bar else iter
 
     # ---- independent trainings
     def train_parts(self, tasks: Mapping[str, Callable[..., Result]], n_jobs: int | None = None) -> list[Result]:

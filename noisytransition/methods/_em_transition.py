@@ -16,7 +16,7 @@ from ..base._noise_model_mixin import NoiseModelMixin
 from ..data._warnings import warn_of_groups
 from ..fitting._cross_fitting import check_folds, cross_fit, predict_from_clean, train_on_both
 from ..fitting._parameters import CONSTRAINTS, NUMBER, Module
-from ..fitting._run import FitContext
+from ..fitting._run import FitContext, progress_bar
 from ..fitting._starts import classes_without_clean_rows, start_of_transition
 from ..labels._pandas import in_class_order
 from ..likelihood._class_prior import shift_class_prior, weights_of_clean_rows
@@ -226,7 +226,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     def _fit_noise_model(self, run: FitContext, out_of_fold: OutOfFold, start: NDArray) -> NoiseFit:
         """Estimate T and set its fitted attributes."""
         prior = in_class_order(self.prior, run.classes)  # an array, which can be saved
-        show = run.progress("transition matrix")
+        show = partial(progress_bar, f"{run.bar}, transition matrix") if run.bar else iter
         model = LabelNoiseModel(prior=prior, verified_sampling=self.verified_sampling)
         fit = model._fit_candidates(out_of_fold, run.classes, start, len(run.classes), show)
         self.noise_model_ = model
