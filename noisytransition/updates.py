@@ -109,13 +109,11 @@ class MetaGradient(Update):
             self.clean.draw(net),
             self._rates(net),
             methods=self.methods_,
-            precision=net.precision,
+            precision="float32" if net.precision == "fp16" else net.precision,  # gradients would underflow
         )
         self.methods_ = (ahead.method,)  # do not retry methods that failed
         batch.logits = ahead.logits
         net.history.record_batch("meta_loss", ahead.meta_loss.item())
-        if net.precision == "fp16" and not ahead.tangent.isfinite().all():
-            return  # overflow: omit this step, as for the network
         tangent = ahead.tangent
         if self.normalize:
             tangent = _normalized(tangent, ahead.meta_loss) * (len(tangent) / self.n_samples)

@@ -19,23 +19,17 @@ from torch.nn.utils import get_total_norm
 
 from ._forward_pass import PRECISIONS, called_with, first_part, has_parts, logits_of, places_of
 
-# Length of a direction in fp16. At length 1, sums in PyTorch's forward rule of batch normalisation overflow (images of
-# 32 x 32 pixels, batches of 32 and 128). At 1/32 and 1/256 the tangent agrees with float32.
-_LENGTH_IN_FP16 = 1 / 32
-
 
 class Point:
     """A network at W and its logits on the noisy batch `x`; `rates` as in `look_ahead`.
 
-    Only the forward pass of the constructor updates the module's buffers; other passes use copies. In fp16, values
-    are scaled before a backward pass, since gradients would underflow to zero.
+    Only the forward pass of the constructor updates the module's buffers; other passes use copies.
     """
 
     def __init__(self, module: nn.Module, x: Any, rates: Mapping[str, float], precision: str = "float32") -> None:
         weights: dict[str, Tensor] = dict(module.named_parameters())
         self.module, self.x, self.precision = module, x, precision
         some = first_part(x)
-        self.scale = float(len(some)) if precision == "fp16" else 1.0  # the cotangents of a mean are at most 1 / n
         self.names = list(rates)
         self.rates = list(rates.values())
         self.weights = [weights[name] for name in self.names]
@@ -52,23 +46,6 @@ class Point:
         tensors = {name: buffer.clone() for name, buffer in self._buffers.items()}
         tensors |= dict(zip(self.names, weights, strict=True))
         return logits_of(partial(called_with, self.module, self._places, tensors), x, self.precision)
-
-    def gradient(
-        self, output: Tensor, weights: Sequence[Tensor], cotangent: Tensor, **options: bool
-    ) -> tuple[Tensor, ...]:
-        """Compute the gradient of <cotangent, output> for each weight."""
-        options |= {"allow_unused": True, "materialize_grads": True}
-        if self.scale == 1:
-            return torch.autograd.grad(output, weights, cotangent, **options)
-        return tuple(g / self.scale for g in torch.autograd.grad(output, weights, cotangent * self.scale, **options))
-
-    def direction(self, gradient: Sequence[Tensor]) -> tuple[Sequence[Tensor], Tensor | float]:
-        """Return rate * gradient, rescaled in fp16 to a length without overflow, and the factor that undoes this."""
-        moves = self.scaled(gradient)
-        if self.precision != "fp16":
-            return moves, 1.0
-        length = get_total_norm(moves).clamp_min(1e-30) / _LENGTH_IN_FP16
-        return torch._foreach_div(moves, length), length
 
     def stepped(self, gradient: Sequence[Tensor]) -> list[Tensor]:
         """Return W_hat = W - rate * gradient as new leaves: a plain SGD step, as in the paper."""
@@ -144,15 +121,23 @@ def _by_autograd(
     """Compute the tangent of the noisy logits and the clean loss at W_hat."""
     is_reverse = method == "double-vjp"
     of_logits = cotangent(point.logits.detach()).detach().requires_grad_(is_reverse)
-    gradient = point.gradient(point.logits, point.weights, of_logits, retain_graph=True, create_graph=is_reverse)
+    gradient = torch.autograd.grad(
+        point.logits,
+        point.weights,
+        of_logits,
+        retain_graph=True,
+        create_graph=is_reverse,
+        allow_unused=True,
+        materialize_grads=True,
+    )
     weights = point.stepped(gradient)
     loss = F.cross_entropy(point(weights, meta[0]), meta[1])
-    direction, length = point.direction(point.gradient(loss, weights, torch.ones_like(loss)))
+    direction = point.scaled(torch.autograd.grad(loss, weights, allow_unused=True, materialize_grads=True))
     if is_reverse:
         tangent = reverse_tangent(gradient, of_logits, direction)
     else:
         tangent = {"dual": dual_tangent, "difference": difference_tangent}[method](point, direction)
-    return tangent * length, loss.detach()
+    return tangent, loss.detach()
 
 
 def candidate_methods(module: nn.Module) -> tuple[str, ...]:
@@ -330,8 +315,8 @@ def look_ahead(
     methods : sequence of str, optional
         Methods to try in order: "factored", "dual", "double-vjp" (exact), "difference" (approximate).
         Default: chosen by the type of the module.
-    precision : {"float32", "bf16", "fp16"}, default="float32"
-        Precision of the forward passes; "factored" requires "float32".
+    precision : {"float32", "bf16"}, default="float32"
+        Precision of the forward passes; "factored" requires "float32". In fp16, gradients would underflow.
 
     Raises
     ------

@@ -46,9 +46,9 @@ def test_every_method_trains_and_predicts_in_it(cls, blobs):
     for precision, dtype in (("bf16", torch.bfloat16), ("fp16", torch.float16))[: 1 + of_clean]:
         Noting.types = frozenset()
         clf = fit(cls, blobs, module=module, precision=precision)
+        proba = clf.predict_proba(blobs[4])
         assert Noting.types - {torch.float32} == {dtype}  # the checks before the training are in float32
         assert {p.dtype for p in clf.module_.parameters()} == {torch.float32}
-        proba = clf.predict_proba(blobs[4])
         assert proba.dtype == np.float32
         np.testing.assert_allclose(proba.sum(axis=1), 1, atol=1e-6)
         assert np.abs(proba - plain).mean() < 0.05
@@ -91,43 +91,17 @@ def tangent(precision, method, dtype=torch.float32):
 
 
 @pytest.mark.parametrize("method", [name for name in METHODS if name != "difference"])
-@half
-def test_the_tangent_is_that_of_float64_up_to_the_digits_of_the_type(method, precision, dtype):
-    exact, found = tangent("float32", method, torch.float64), tangent(precision, method)
-    assert torch.cosine_similarity(exact, found, dim=0) > (0.999 if precision == "fp16" else 0.99)
-    assert (found - exact).norm() / exact.norm() < (0.03 if precision == "fp16" else 0.15)
+def test_the_tangent_is_that_of_float64_up_to_the_digits_of_the_type(method):
+    exact, found = tangent("float32", method, torch.float64), tangent("bf16", method)
+    assert torch.cosine_similarity(exact, found, dim=0) > 0.99
+    assert (found - exact).norm() / exact.norm() < 0.15
 
 
-def images(n, seed):
-    rng = np.random.default_rng(seed)
-    y = np.arange(n) % 3
-    return (rng.random((n, 1, 16, 16)) * (1 + y[:, None, None, None]) / 3).astype(np.float32), y
-
-
-def test_normalised_images_train_in_fp16():
-    """Sums over samples and pixels overflow in fp16 for a long direction."""
-    layers = [nn.Conv2d(1, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(), nn.AdaptiveAvgPool2d(4), nn.Flatten()]
-    module, loss, rates = nn.Sequential(*layers, nn.Linear(256, 3)), ForwardLoss(pair_noise(3, 0.3)), {}
-    noisy, clean = images(128, 128), images(32, 32)
-    (x, y), meta = map(torch.from_numpy, noisy), tuple(map(torch.from_numpy, clean))
-    rates = {name: 0.1 for name, _ in module.named_parameters()}
-    for method in ("dual", "double-vjp"):
-        given = {"methods": (method,), "precision": "fp16"}
-        half = look_ahead(module, x, lambda z: loss.cotangent(z, y), meta, rates, **given).tangent
-        full = look_ahead(module, x, lambda z: loss.cotangent(z, y), meta, rates, methods=(method,)).tangent
-        assert torch.cosine_similarity(full.flatten(), half.flatten(), dim=0) > 0.999
-    clf = small(MetaTransitionClassifier, module=module, precision="fp16", lr=0.05).fit(*noisy, meta=clean)
-    assert np.isfinite(clf.predict_proba(noisy[0])).all()
-
-
-def test_a_meta_gradient_that_overflows_is_left_out(blobs, monkeypatch):
-    def infinite(*args, **params):
-        ahead = look_ahead(*args, **params)
-        return ahead._replace(tangent=torch.full_like(ahead.tangent, torch.inf))
-
-    monkeypatch.setattr("noisytransition.updates.look_ahead", infinite)
-    clf = fit(MetaTransitionClassifier, blobs, precision="fp16", transition_init=symmetric_noise(3, 0.3))
-    np.testing.assert_allclose(clf.transition_matrix_, symmetric_noise(3, 0.3), atol=1e-6)
+def test_steps_with_a_meta_gradient_are_in_float32_instead_of_fp16(blobs):
+    start = {"transition_init": symmetric_noise(3, 0.3), "refit": False}
+    whole, half = (fit(MetaTransitionClassifier, blobs, precision=name, **start) for name in ("float32", "fp16"))
+    np.testing.assert_allclose(half.transition_matrix_, whole.transition_matrix_, rtol=1e-5)
+    assert not np.allclose(whole.transition_matrix_, symmetric_noise(3, 0.3), rtol=1e-3)
 
 
 # ---------------------------------------------------------------------------- scaled gradients
