@@ -178,15 +178,13 @@ def fold_of_samples(labels: Labels, cv: int | None, seed: int) -> OfBoth:
     random = np.random.default_rng(seed)
     n_noisy, n_clean = (cv, cv) if cv else _SPLIT
     groups = np.arange(len(labels.true)) if labels.groups is None else labels.groups
-    both = np.concatenate([groups[labels.is_clean], groups[labels.is_noisy]])
-    of_clean, of_noisy = np.split(in_order_of_appearance(both), [len(labels.clean)])
+    codes = in_order_of_appearance(np.concatenate([groups[labels.is_clean], groups[labels.is_noisy]]))
+    of_clean, of_noisy = np.split(codes, [len(labels.clean)])
     n_with_clean = of_clean.max(initial=-1) + 1
-    _, first = np.unique(np.concatenate([of_clean, of_noisy]), return_index=True)
+    _, first = np.unique(codes, return_index=True)
     label = np.concatenate([labels.clean, labels.noisy])[first]
-    folds = np.concatenate(
-        [fold_of_rows(label[n_with_clean:], n_noisy, random), fold_of_rows(label[:n_with_clean], n_clean, random)]
-    )
-    folds = np.roll(folds, n_with_clean)  # in the order of the groups
+    folds_of_others = fold_of_rows(label[n_with_clean:], n_noisy, random)
+    folds = np.append(fold_of_rows(label[:n_with_clean], n_clean, random), folds_of_others)
     return folds[of_noisy], folds[of_clean]
 
 
@@ -204,15 +202,10 @@ def fold_of_rows(y: NDArray, n: int, random: np.random.Generator) -> NDArray[np.
 
 def check_folds(labels: Labels, cv: int | None) -> None:
     """Raise if samples, or groups of samples, are fewer than folds; there may be no clean samples."""
-    what = "samples"
-    n_noisy = len(labels.noisy)
-    n_clean = len(labels.clean)
-    groups = labels.of_both(labels.groups)
-    if groups is not None:
-        what = "groups of samples"
-        n_clean = len(np.unique(groups[1]))
-        n_noisy = len(np.unique(np.concatenate(groups)))
+    what = "samples" if labels.groups is None else "groups of samples"
+    groups = np.arange(len(labels.true)) if labels.groups is None else labels.groups
     least_noisy, least_clean = (cv, cv) if cv else _SPLIT
-    for n, least, kind in ((n_noisy, least_noisy, "noisy"), (n_clean, least_clean, "clean")):
+    for rows, least, kind in ((labels.is_noisy, least_noisy, "noisy"), (labels.is_clean, least_clean, "clean")):
+        n = len(np.unique(groups[rows]))
         if n < least and (n or kind == "noisy"):
             raise ValueError(f"cv={cv} needs at least {least} {kind} {what}, got {n}. Pass more or lower cv.")
