@@ -57,10 +57,11 @@ class Rows(Dataset):
     def __init__(self, X: Any, label: ArrayLike | None = None, **columns: ArrayLike) -> None:
         self.source: Any = X
         self.index: NDArray[np.integer] | None = None
-        some = first_part(X) if isinstance(X, Mapping) else X
-        label = np.zeros(some.shape[0] if issparse(some) else len(some), dtype=np.int64) if label is None else label
-        self.columns = _as_columns({"label": label} | columns)
-        self.label: NDArray[np.int64] = self.columns["label"]
+        if label is None:
+            some = first_part(X) if isinstance(X, Mapping) else X
+            label = np.zeros(some.shape[0] if issparse(some) else len(some))
+        self.label: NDArray[np.int64] = np.asarray(label, dtype=np.int64)
+        self.columns = {"label": self.label} | {name: np.asarray(column) for name, column in columns.items()}
 
     @property
     def X(self) -> Any:
@@ -94,8 +95,8 @@ class Rows(Dataset):
     def with_columns(self, **columns: ArrayLike | None) -> "Rows":
         """Add or replace columns except None; scalars are repeated."""
         rows = copy(self)
-        added = {k: np.broadcast_to(v, len(self)) for k, v in columns.items() if v is not None}
-        rows.columns = self.columns | _as_columns(added)
+        added = {name: np.broadcast_to(column, len(self)) for name, column in columns.items() if column is not None}
+        rows.columns = self.columns | added
         rows.label = rows.columns["label"]
         return rows
 
@@ -132,11 +133,6 @@ class DatasetRows(Rows):
     def inputs(self) -> Any:
         """All inputs, as one batch of tensors, collated sample by sample."""
         return default_collate([each_part(torch.as_tensor, self[i][0]) for i in range(len(self))])
-
-
-def _as_columns(columns: Mapping[str, ArrayLike]) -> dict[str, NDArray]:
-    """Convert columns to arrays and labels to int64."""
-    return {k: np.asarray(v, dtype=np.int64 if k == "label" else None) for k, v in columns.items()}
 
 
 def separated(sample: Any) -> tuple[Any, Sequence]:
