@@ -194,8 +194,6 @@ def factored_look_ahead(
         return None
     flatten, linear = found
     x = flatten(x)
-    if x.ndim != 2:
-        return None
     inputs: list[Tensor] = []
     logits = x
     for layer in linear.values():
