@@ -16,6 +16,7 @@ from noisytransition import (
     GLCClassifier,
     MetaTransitionClassifier,
 )
+from noisytransition.fitting import _parameters
 from noisytransition.nets import _rows
 
 
@@ -123,6 +124,7 @@ def dense_shapes(monkeypatch):
 )
 def test_rows_are_made_dense_batch_by_batch(params, dense_shapes, tmp_path, monkeypatch):
     monkeypatch.setattr(_rows, "_NUMBERS_AT_ONCE", 256 * N_COLUMNS)
+    monkeypatch.setattr(_parameters, "_SCALED_ROWS", 256)
     rng = np.random.default_rng(0)
     X = sp.random_array((N_ROWS, N_COLUMNS), density=0.002, rng=rng, format="csr", dtype=np.float32)
     y = rng.integers(2, size=N_ROWS)

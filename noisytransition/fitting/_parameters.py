@@ -9,15 +9,13 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 from sklearn.utils._param_validation import Interval, Options, StrOptions
-from sklearn.utils.sparsefuncs import min_max_axis
 from skorch import NeuralNetClassifier
 from skorch.callbacks import Callback
 from torch import nn
 
 from ..meta_gradient._forward_pass import PRECISIONS
-from ..nets import MLP, DatasetRows, Rows
+from ..nets import MLP, Rows
 from ..nets._net import Standardise
 
 Module = type[nn.Module] | nn.Module | str
@@ -234,17 +232,15 @@ def _column_scale(rows: Rows, n_columns: int) -> tuple[NDArray[np.float64], NDAr
     Features that are mostly 0 (words, one-hot categories, image margins) keep their zeros and are scaled if values
     exceed 1. Arrays, sparse matrices and Datasets with equal float32 values give the same result.
     """
-    some = _some(rows, n_columns)
-    X = some.inputs().numpy(force=True) if isinstance(rows, DatasetRows) else some.X
-    X = (X if issparse(X) else X.reshape(len(X), -1)).astype(np.float32)
-    least, most = min_max_axis(X, axis=0) if issparse(X) else (X.min(axis=0), X.max(axis=0))
-    scale = np.maximum(1.0, np.maximum(-least, most)).astype(np.float64)
-    filled = np.flatnonzero(2 * (X != 0).sum(axis=0) > X.shape[0])
-    X = (X[:, filled].toarray() if issparse(X) else X[:, filled]).astype(np.float64, order="C")
+    X = _some(rows, n_columns).inputs().numpy(force=True)
+    X = X.reshape(len(X), -1).astype(np.float32)
+    scale = np.maximum(1.0, np.abs(X).max(axis=0)).astype(np.float64)
+    filled = np.flatnonzero(2 * np.count_nonzero(X, axis=0) > len(X))
+    X = X[:, filled].astype(np.float64, order="C")
     mean = np.zeros(n_columns)
     mean[filled] = X.mean(axis=0)
     X -= mean[filled]
-    spread = np.maximum(X.std(axis=0), np.maximum(X.max(axis=0), -X.min(axis=0)) / _LARGEST)
+    spread = np.maximum(X.std(axis=0), np.abs(X).max(axis=0) / _LARGEST)
     is_constant = spread <= _CONSTANT_SPREAD * np.abs(mean[filled])
     scale[filled] = np.where(is_constant, 1.0, spread / spread.clip(_LEAST_SPREAD, _MOST_SPREAD))
     return mean, scale

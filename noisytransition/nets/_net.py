@@ -450,7 +450,7 @@ def check_weights(net: "NoisyLabelNet") -> None:
 
 def check_proba(net: "NoisyLabelNet", proba: NDArray) -> None:
     """Raise if a probability is not finite."""
-    bad = np.flatnonzero(~np.isfinite(proba).reshape(len(proba), -1).all(axis=1))
+    bad = np.flatnonzero(~np.isfinite(proba).all(axis=1))
     if len(bad):
         raise DivergenceError(
             f"{type(net.plain_module_).__name__} returns outputs that are not finite for {len(bad)} of {len(proba)} "
