@@ -177,11 +177,10 @@ def run(problem, seed, data):
     }
     row = {"problem": problem, "seed": seed, "n": n}
     row |= {name: round(float((of == y)[rest].mean()), 4) for name, of in found.items()}
-    correlation, pvalue, detectable, _ = model.sources_.dependence
+    correlation, pvalue, _ = model.sources_.dependence
     return row | {
         "correlation": round(correlation, 3),
         "pvalue": round(pvalue, 6),
-        "detectable": round(detectable, 3),
         "weight": round(float(model.sources_.weights.mean()), 3),
     }
 
@@ -202,8 +201,8 @@ def report():
     write_csv(
         RESULTS / "sources.csv", METHODS, [(name, [cell.split(" ")[0] for cell in cells]) for name, cells in lines]
     )
-    tested = ["correlation", "pvalue", "detectable", "weight"]
-    heads = ["correlation", "p-value", "detectable correlation", "weight"]
+    tested = ["correlation", "pvalue", "weight"]
+    heads = ["correlation", "p-value", "weight"]
     publish(
         "sources.md",
         [
@@ -212,7 +211,7 @@ def report():
             f"{versions()}. See `sources.py`.",
             markdown(METHODS, lines),
             "Test of independent errors, medians over seeds: correlation of two sources' errors on verified samples, "
-            "p-value, smallest correlation that the test detects in 80 % of all cases, mean weight of a source:",
+            "p-value, mean weight of a source:",
             markdown(heads, [(n, [f"{np.median([r[of] for r in rows[n]]):.3g}" for of in tested]) for n in names]),
         ],
     )

@@ -8,16 +8,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..labels._encode import shortened
 from ..labels._pandas import in_class_order
-from ..likelihood._shrinkage import shrunk_to_symmetric
+from ..likelihood._fit import gold_start
 from ..nets import NoisyLabelNet
 from ..noise_model._model import LabelNoiseModel
-from ..transition import (
-    anchor_transition_matrix,
-    confusion_transition_matrix,
-    denoise_proba,
-    gold_transition_matrix,
-    symmetric_noise,
-)
+from ..transition import anchor_transition_matrix, confusion_transition_matrix, denoise_proba, symmetric_noise
 from ..transition._checks import check_transition_matrix
 from ..transition._estimation import floor_transition_matrix, normalise_rows
 from ._run import FitContext
@@ -97,21 +91,18 @@ def _from_warm_up(
     name: Any, run: FitContext, net: Any, percentile: float | Literal["auto"] | None
 ) -> NDArray[np.float64]:
     """Estimate T; "gold" and "gold-shrunk" use an anchor point for a class without clean samples."""
+    proba = net.predict_proba(run.noisy)
     if name == "anchor":
-        return anchor_transition_matrix(net.predict_proba(run.noisy), percentile=percentile)
+        return anchor_transition_matrix(proba, percentile=percentile)
     if name == "confusion":
-        return confusion_transition_matrix(net.predict_proba(run.noisy), run.noisy.label)
-    missing = None
+        return confusion_transition_matrix(proba, run.noisy.label)
     if absent := classes_without_clean_rows(run):
         warnings.warn(
             f"No clean sample of class {shortened(absent)}: an anchor point gives its row of the initial T. Verify "
             "samples of this class.",
             stacklevel=5,
         )
-        missing = anchor_transition_matrix(net.predict_proba(run.noisy))
-    proba = net.predict_proba(run.clean)
-    T = gold_transition_matrix(proba, run.clean.label, missing=missing)
-    return T if name == "gold" else shrunk_to_symmetric(T, proba, run.clean.label)
+    return gold_start(proba, net.predict_proba(run.clean), run.clean.label, is_shrunk=name == "gold-shrunk")
 
 
 def classes_without_clean_rows(run: FitContext) -> list[Any]:

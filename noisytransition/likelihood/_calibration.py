@@ -266,7 +266,6 @@ class _RowsOfFewClasses:
     def __init__(self, u: NDArray, y: NDArray, c: int) -> None:
         self.c = c
         self.dtype = u.dtype
-        self.largest = np.abs(u).max(axis=0, initial=0.0)
         self.blocks = [(of_block, y[rows], places) for rows, of_block, places in _in_blocks(u, y)]
 
     def sums(self, A: NDArray, bias: NDArray, T: NDArray) -> Sums:
@@ -278,11 +277,10 @@ class _RowsOfFewClasses:
         of_noisy, of_true = (np.ascontiguousarray(a, dtype=self.dtype) for a in (T.T, T))
         linear = A.astype(self.dtype)
         b = bias.astype(self.dtype)[:, None]
-        bound = float((np.abs(linear) @ self.largest + np.abs(b[:, 0])).max())
         for u, _, places in self.blocks:
             p = linear @ u
             p += b
-            p = _exp(p, axis=0, bound=bound)
+            p = _exp(p, axis=0)
             inv_norm = 1 / p.sum(axis=0)
             likelihood = np.maximum((of_noisy @ p).take(places) * inv_norm, TINY**2)
             log_likelihood += float(np.log(likelihood).sum(dtype=np.float64))
@@ -301,7 +299,6 @@ class _RowsByLabel:
     def __init__(self, u: NDArray, y: NDArray, c: int) -> None:
         self.c = c
         self.u = u
-        self.largest = max(self.u.max(initial=0.0), -self.u.min(initial=0.0))
         most = max(1, _BLOCK_SIZE // c)
         edges = np.concatenate([[0], np.bincount(y, minlength=c).cumsum()])
         self.blocks: list[tuple[int, slice]] = []
@@ -317,13 +314,12 @@ class _RowsByLabel:
         scale = float(A[0, 0])
         b = bias.astype(self.u.dtype)
         columns = np.ascontiguousarray(T.T, dtype=self.u.dtype)
-        bound = scale * self.largest + np.abs(bias).max()
         for label, rows in self.blocks:
             u = self.u[rows]
             column = columns[label]
             p = scale * u
             p += b
-            p = _exp(p, axis=1, bound=bound)
+            p = _exp(p, axis=1)
             sums = p.sum(axis=1)
             likelihood = np.maximum(p @ column / sums, TINY**2)
             log_likelihood += float(np.log(likelihood).sum(dtype=np.float64))
@@ -346,13 +342,9 @@ def _in_blocks(u: NDArray, y: NDArray) -> Iterator[tuple[slice, NDArray, NDArray
         yield rows, of_block, y[rows] * of_block.shape[1] + np.arange(of_block.shape[1])
 
 
-def _exp(z: NDArray, axis: int, bound: float) -> NDArray[np.float64]:
-    """Exponentiate logits in place. If some are large, divide each sample by its largest value.
-
-    A `bound` of their absolute values, up to rounding, saves computing their maximum.
-    """
-    large = _LARGE_LOGIT[z.dtype.char]
-    if bound > 0.999 * large and max(z.max(), -z.min()) > large:
+def _exp(z: NDArray, axis: int) -> NDArray[np.float64]:
+    """Exponentiate logits in place. If some are large, divide each sample by its largest value."""
+    if max(z.max(), -z.min()) > _LARGE_LOGIT[z.dtype.char]:
         z -= z.max(axis=axis, keepdims=True)
     return np.exp(z, out=z)
 

@@ -46,6 +46,10 @@ _CHOSEN = (
     "are biased; pass the probabilities of their draw in a column verified_probability of the labels, or verify "
     "samples drawn at random"
 )
+_UNKNOWN_SHARES = (
+    "each class has the same number of clean samples, unlike the noisy samples; if the clean samples are stratified, "
+    "set verified_sampling='stratified'"
+)
 _NOT_VERIFIED = (
     "no sample is verified: T rests on the classifier alone, and its error bars are too short; verify 50 samples, such "
     "as those of suggest_samples"
@@ -63,15 +67,21 @@ def diagnose(fit: NoiseFit, bars: TransitionUncertainty | None, classes: NDArray
     if len(of.clean):
         is_random = not fit.log_prior_ratio.any()
         balanced = is_balanced(of.n_clean)
+        expected = fit.counts.sum(axis=1)
+        wrong = fit.wrong_true_labels
         found = {
             "codes": _codes(fit, bars, classes),
             "missing_class": _named(
                 "no clean sample of class {}; verify some samples of it", classes[of.n_clean[:c] == 0]
             ),
-            "unknown_shares": _unknown_shares(fit) if is_random and balanced else "",
+            "unknown_shares": _UNKNOWN_SHARES if is_random and balanced and shares_differ(of.n_clean, expected) else "",
             "chosen": _CHOSEN if is_random and of.is_chosen_by_suspicion() else "",
             "from_elsewhere": _from_elsewhere(fit, classes) if is_random and not balanced else "",
-            "verified_labels": _verified_labels(fit.wrong_true_labels, len(of.clean)),
+            "verified_labels": _named(
+                f"{len(wrong)} of {len(of.clean)} verified labels are probably wrong: they contradict the classifier "
+                "and the given label; check the verified samples at positions {} (counting verified samples only)",
+                wrong,
+            ),
             "not_one_T": _not_one_T(fit),
             "under_trained": _under_trained(of, of.weights_of_clean(fit.log_prior_ratio)),
         }
@@ -150,16 +160,6 @@ def _better_order(lower: NDArray, upper: NDArray) -> NDArray[np.intp]:
     return order if (lower[places, order] > upper[places, places])[moved].all() else places
 
 
-def _unknown_shares(fit: NoiseFit) -> str:
-    """Clean samples are balanced, although the class prior of the noisy samples is not uniform."""
-    if not shares_differ(fit.out_of_fold.n_clean, fit.counts.sum(axis=1)):
-        return ""
-    return (
-        "each class has the same number of clean samples, unlike the noisy samples; if the clean samples are "
-        "stratified, set verified_sampling='stratified'"
-    )
-
-
 def _from_elsewhere(fit: NoiseFit, classes: NDArray) -> str:
     """Verified samples have other features than the rest: Hotelling's test of the mean out-of-sample probabilities."""
     of = fit.out_of_fold
@@ -177,15 +177,6 @@ def _from_elsewhere(fit: NoiseFit, classes: NDArray) -> str:
         f"the verified samples differ from the others: the classifier predicts class {classes.tolist()[most]!r} with a "
         f"mean probability of {means[most] + difference[most]:.2f} there and {means[most]:.2f} elsewhere. T, class "
         "shares and accuracies assume that they were drawn at random; verify some samples drawn from all"
-    )
-
-
-def _verified_labels(wrong: NDArray, n: int) -> str:
-    if not len(wrong):
-        return ""
-    return (
-        f"{len(wrong)} of {n} verified labels are probably wrong: they contradict the classifier and the given label; "
-        f"check the verified samples at positions {wrong[:20].tolist()} (counting verified samples only)"
     )
 
 

@@ -127,8 +127,8 @@ def em_transition_matrix(
            [0.  , 1.  ]])
     """
     proba = check_probabilities(proba)
-    c = proba.shape[1]
-    if c < 2 or not proba.size:
+    n, c = proba.shape
+    if c < 2 or not n:
         raise ValueError(f"proba has shape {proba.shape}; pass at least one row and two columns.")
     check_prior(prior, c)
     check_finite(clean_weight, "clean_weight")
@@ -136,7 +136,7 @@ def em_transition_matrix(
     T = np.full((c, c), 1 / c) if init is None else check_transition_matrix(init, c, "init")
     found = first_maximum(
         proba,
-        check_label_indices(y_noisy, c, proba.shape[0], "y_noisy"),
+        check_label_indices(y_noisy, c, n, "y_noisy"),
         *_check_clean(proba_clean, y_clean, c),
         T,
         prior,
@@ -172,7 +172,7 @@ class Likelihood:
         log_likelihood, one = self.step(T, known)
         n_iter = 1
         gain = np.inf
-        while _distance(T, one) > self.tol and n_iter < self.max_iter and gain >= row_gain:
+        while np.abs(T - one).max() > self.tol and n_iter < self.max_iter and gain >= row_gain:
             higher, two = self.step(one, known)
             beyond = _extrapolated(T, one, two)
             highest, after = self.step(beyond, known)
@@ -182,7 +182,7 @@ class Likelihood:
             n_iter += 1
         counts, _ = self._counts(T)
         counts += self.pairs
-        converged = _distance(T, one) <= self.tol
+        converged = bool(np.abs(T - one).max() <= self.tol)
         return EMResult(one, counts, None, None, 0.0, log_likelihood, log_likelihood, converged, n_iter)
 
     def step(self, T: NDArray, known: NDArray) -> tuple[float, NDArray[np.float64]]:
@@ -201,10 +201,6 @@ class Likelihood:
             counts[:, j] = (1 / likelihood) @ block
             likelihoods.append(likelihood)
         return T * counts, float(np.log(np.concatenate(likelihoods)).sum())
-
-
-def _distance(T: NDArray, other: NDArray) -> float:
-    return float(np.abs(T - other).max())
 
 
 def _extrapolated(T: NDArray, one: NDArray, two: NDArray) -> NDArray[np.float64]:
@@ -238,23 +234,20 @@ class FirstMaximum(NamedTuple):
         found = self.found
         M: Any = found.prior
         a = found.strength
-        M_next = M
-        a_next = a
         if not a and found.n_iter == MAX_ITER_FIRST:  # it has not converged
-            found = self.likelihood.maximise(found.transition_matrix)
+            found = self.likelihood.maximise(found.transition_matrix)._replace(prior=M)
         for _ in range(_MAX_ROUNDS if a else 0):
-            M = M_next
-            a = a_next
-            found = self.likelihood.maximise(found.transition_matrix, a * M)
-            M_next, a_next, _ = fitted_prior(self.prior, found.counts)
+            found = self.likelihood.maximise(found.transition_matrix, a * M)._replace(prior=M, strength=a)
+            M, a_next, _ = fitted_prior(self.prior, found.counts)
             if a_next in (a, 0.0):
                 break
+            a = a_next
         if not found.converged:
             warnings.warn(f"T did not converge in {found.n_iter} steps; raise max_iter.", stacklevel=3)
         T = found.transition_matrix
-        if not a:  # a class without samples keeps its row
+        if not found.strength:  # a class without samples keeps its row
             T = np.where(found.counts.sum(axis=1, keepdims=True) == 0, self.init, T)
-        return found._replace(transition_matrix=T, prior=M, strength=a, log_evidence=self.found.log_evidence)
+        return found._replace(transition_matrix=T, log_evidence=self.found.log_evidence)
 
 
 def pseudo_counts(found: EMResult) -> NDArray[np.float64] | float:

@@ -278,15 +278,14 @@ def _rectified(fit: NoiseFit) -> Rectified:
 
 
 # ---------------------------------------------------------------------------- start, and predictions of clean samples
-def shrunk_gold_start(out_of_fold: OutOfFold) -> NDArray[np.float64]:
-    """Initial T: mean probabilities of the clean samples of each class, shrunk."""
-    c = len(out_of_fold.pairs)
-    _, proba, proba_clean = out_of_fold.candidates[0]
-    if not len(out_of_fold.clean):
+def gold_start(proba: NDArray, proba_clean: NDArray, y: NDArray, *, is_shrunk: bool = True) -> NDArray[np.float64]:
+    """Initial T: mean probabilities of the clean samples of each class, or an anchor point; uniform without any."""
+    c = proba.shape[1]
+    if not len(y):
         return np.full((c, c), 1 / c)
-    missing = anchor_transition_matrix(proba) if (out_of_fold.n_clean == 0).any() else None
-    T = gold_transition_matrix(proba_clean, out_of_fold.clean, missing=missing)
-    return shrunk_to_symmetric(T, proba_clean, out_of_fold.clean)
+    missing = anchor_transition_matrix(proba) if len(np.unique(y)) < c else None
+    T = gold_transition_matrix(proba_clean, y, missing=missing)
+    return shrunk_to_symmetric(T, proba_clean, y) if is_shrunk else T
 
 
 def left_out_of_clean(fit: NoiseFit) -> NDArray[np.float64]:

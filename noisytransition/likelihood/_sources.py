@@ -27,8 +27,6 @@ _PRECISIONS = (np.inf, 100.0, 10.0, 1.0)
 _OF_MEAN = 4.0
 # Expected verified labels from which the distribution of a source's number is nearly normal (Cochran, 1954)
 _EXPECTED = 5
-# Standard errors of a correlation detected with a power of 80 % by a one-sided test at 5 %
-_DETECTED = special.ndtri(0.95) + special.ndtri(0.8)
 
 
 # counts of the labels of each source, and common shares, to shares and log-evidence of each source
@@ -40,7 +38,6 @@ class Dependence(NamedTuple):
 
     correlation: float  # of the errors of two sources in verified samples; 0 without such samples
     pvalue: float  # one-sided, of both tests (Bonferroni)
-    detectable: float  # smallest correlation detected with a power of 80 % at a level of 5 %
     pair: NDArray  # names of the two sources, if their own correlation is more certain; else empty
 
 
@@ -50,7 +47,6 @@ class SourceFit(NamedTuple):
     names: NDArray
     matrices: NDArray[np.float64]  # T of each source, shrunk towards the common T: (n_sources, c, d)
     weights: NDArray[np.float64]  # exponents of the likelihoods in the posterior; 1 for independent sources
-    common: NDArray[np.float64]  # T of all labels: (c, d)
     log_evidence: NDArray[np.float64]  # log Bayes factor of a separate T against the common T
     n_labels: NDArray[np.intp]
     n_verified: NDArray[np.intp]  # labels in verified samples
@@ -61,7 +57,7 @@ class SourceFit(NamedTuple):
     def reasons(self) -> dict[str, str]:
         """Entries of `diagnostics_` about the sources."""
         found = {}
-        correlation, pvalue, _, pair = self.dependence
+        correlation, pvalue, pair = self.dependence
         if pvalue < WARN_P:
             who = f"{pair[0]!s} and {pair[1]!s}" if len(pair) else "sources"
             found["dependent_sources"] = (
@@ -105,18 +101,16 @@ def fit_sources(
     c = proba.shape[1]
     matrices, weights, posterior = _weighted(labels, true)
     counts = labels.counts(posterior)
-    common = _common(counts)
     given = codes >= 0
     n_verified = (given & (true >= 0)[:, None]).sum(axis=0)
     right = (np.einsum("sii,si->s", matrices[:, :, :c], counts.sum(axis=2)) + 0.5) / (given.sum(axis=0) + 1)
     proba_of_label = np.pad(posterior, ((0, 0), (0, n_labels - c + 1)))  # 0 if missing or no class
     correct = proba_of_label[np.arange(len(codes))[:, None], codes]
-    one_T = (counts * np.log(common)).sum(axis=(1, 2))
+    one_T = (counts * np.log(_common(counts))).sum(axis=(1, 2))
     return SourceFit(
         names,
         matrices,
         weights,
-        common,
         log_evidence=labels.shrunk(counts)[1] - one_T,
         n_labels=given.sum(axis=0),
         n_verified=n_verified,
@@ -280,21 +274,21 @@ def _dependence(
     pairs = np.column_stack(common.coords)[common.data >= _EXPECTED]
     tests = [Dependence(*_correlation(residual, std, group), names[:0])]
     for pair in pairs:
-        correlation, pvalue, detectable = _correlation(residual[:, pair], std[:, pair], group)
-        tests.append(Dependence(correlation, len(pairs) * pvalue, detectable, names[pair]))
+        correlation, pvalue = _correlation(residual[:, pair], std[:, pair], group)
+        tests.append(Dependence(correlation, len(pairs) * pvalue, names[pair]))
     best = min(tests, key=lambda test: test.pvalue)
     return best._replace(pvalue=min(2 * best.pvalue, 1.0))
 
 
-def _correlation(residual: NDArray, std: NDArray, groups: NDArray | None) -> tuple[float, float, float]:
-    """Correlation of errors of these sources, its one-sided p-value, and the smallest found with a power of 80 %."""
+def _correlation(residual: NDArray, std: NDArray, groups: NDArray | None) -> tuple[float, float]:
+    """Correlation of errors of these sources, and its one-sided p-value."""
     products = _products(residual)
     total = float(_products(std).sum())
     if total <= 0:
-        return 0.0, 1.0, 1.0
+        return 0.0, 1.0
     error = float((_products(std**2).sum() * design_effect(products[:, None], groups)) ** 0.5)
     found = max(float(products.sum()), 0.0)
-    return found / total, float(special.ndtr(-found / error)), float(_DETECTED * error / total)
+    return found / total, float(special.ndtr(-found / error))
 
 
 def _products(values: NDArray) -> NDArray[np.float64]:

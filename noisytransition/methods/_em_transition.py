@@ -192,7 +192,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
 
     def _posterior(self, run: FitContext, fit: NoiseFit, of_alone: NDArray | None, clean: Rows) -> NDArray[np.float64]:
         """P(true | x, label) of the noisy samples, from features, label and a network of the clean samples."""
-        of_noisy, of_clean = self.noise_model_._views(fit, self.noise_model_.transition_matrix_)
+        of_noisy, of_clean = self.noise_model_._views(fit)
         has_label = run.labels.noisy >= 0
         of_noisy = Views(*(of[has_label] for of in of_noisy if of is not None))
         proba = None if of_alone is None else predict_from_clean(run, "clean", clean, run.noisy)

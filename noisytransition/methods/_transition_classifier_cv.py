@@ -29,7 +29,7 @@ from ..labels._read import Labels, SeparateLabels, labels_of_fit
 from ..likelihood._calibration import Calibration
 from ..likelihood._class_prior import shift_class_prior
 from ..likelihood._diagnostics import warn_of_reasons, worse_than_labels
-from ..likelihood._fit import NoiseFit, fit_noise, shrunk_gold_start
+from ..likelihood._fit import NoiseFit, fit_noise, gold_start
 from ..likelihood._out_of_fold import Candidate, OutOfFold, denoised, out_of_fold_of
 from ..likelihood._pool import Views, pool_weights, pooled, shares_of_views
 from ..likelihood._shrinkage import Prior, check_prior
@@ -225,15 +225,16 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         if not len(labels.clean):  # no calibration to the true label
             predicted, _ = denoised(predicted, len(labels.classes))
         model = LabelNoiseModel(prior=self.prior, verified_sampling=self.verified_sampling)
-        start = shrunk_gold_start(predicted)
+        start = gold_start(*predicted.candidates[0][1:], labels.clean)
         fit = model._fit_candidates(predicted, labels.classes, start, len(labels.classes))
         self.noise_model_ = model
         alone = self._of_clean(rows, folds)
-        targets, _ = self._targets(rows, fit, model.transition_matrix_, alone)
+        targets, _ = self._targets(rows, fit, alone)
         predicted = self._predicted(rows, folds, targets[:-1])
+        start = gold_start(*predicted.candidates[0][1:], labels.clean)
         prior = in_class_order(self.prior, labels.classes)
         stratified = self.verified_sampling == "stratified"
-        self._keep(rows, fit_noise(predicted, shrunk_gold_start(predicted), prior, stratified=stratified), alone)
+        self._keep(rows, fit_noise(predicted, start, prior, stratified=stratified), alone)
 
     def _predicted(self, rows: _Rows, folds: NDArray[np.intp], targets: list[_Target]) -> OutOfFold:
         """Train without each fold, on the labels in its place of `targets`, and predict it."""
@@ -267,12 +268,12 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
             return _OfClean(trained, of_noisy, shift_class_prior(proba[folds, np.arange(len(folds))], shift))
         return nothing
 
-    def _targets(self, rows: _Rows, fit: NoiseFit, T: NDArray, alone: _OfClean) -> tuple[list[_Target], Views]:
+    def _targets(self, rows: _Rows, fit: NoiseFit, alone: _OfClean) -> tuple[list[_Target], Views]:
         """Labels and weights for the training without each fold, and for the last; and the views of clean samples.
 
         Those without a fold do not depend on its verified samples by way of the clones of verified samples.
         """
-        of_noisy, of_clean = self.noise_model_._views(fit, T)
+        of_noisy, of_clean = self.noise_model_._views(fit)
         out_of_fold = None if alone.out_of_fold is None else alone.out_of_fold[len(rows.labels.noisy) :]
         of_clean = of_clean._replace(clean=out_of_fold)
         self.posterior_weights_ = weights = pool_weights(of_clean, rows.labels.clean, fit.log_prior_ratio)
@@ -284,7 +285,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         """Train on labels from predictions of the second clones, and set the fitted attributes."""
         labels = rows.labels
         n = len(labels.noisy)
-        targets, of_clean = self._targets(rows, fit, fit.transition_matrix, alone)
+        targets, of_clean = self._targets(rows, fit, alone)
         self.estimator_ = _trained(self.estimator, rows, targets[-1])
         self.clean_estimator_ = alone.estimator
         self.calibration_ = fit.calibration

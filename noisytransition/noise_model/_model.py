@@ -14,7 +14,7 @@ from ..labels._pandas import in_class_order, like_series, names_of_rows, warn_of
 from ..labels._read import read_labels
 from ..likelihood._channels import Channel, OneT, floored
 from ..likelihood._diagnostics import diagnose, warn_of_reasons
-from ..likelihood._fit import NoiseFit, fit_noise, left_out_of_clean, shrunk_gold_start, with_error_bars
+from ..likelihood._fit import NoiseFit, fit_noise, gold_start, left_out_of_clean, with_error_bars
 from ..likelihood._out_of_fold import DENOISING, OutOfFold, check_columns, denoised, read_out_of_fold, without_features
 from ..likelihood._pool import Views
 from ..likelihood._shrinkage import Prior, check_prior, with_other_labels
@@ -199,7 +199,8 @@ class LabelNoiseModel:
         anchors = None
         if self.proba_of == "noisy" and not len(out_of_fold.clean):
             out_of_fold, anchors = denoised(out_of_fold, c)
-        self._fit_candidates(out_of_fold, labels, shrunk_gold_start(out_of_fold), c)
+        start = gold_start(*out_of_fold.candidates[0][1:], out_of_fold.clean)
+        self._fit_candidates(out_of_fold, labels, start, c)
         self.anchors_ = anchors  # after _fit_candidates, which sets None
         warn_of_reasons(self.diagnostics_, stacklevel=3)
         return self
@@ -207,16 +208,14 @@ class LabelNoiseModel:
     def _fit_candidates(
         self, out_of_fold: OutOfFold, labels: NDArray, start: NDArray, c: int, show: Any = iter
     ) -> NoiseFit:
-        """Estimate T from the candidate with the highest evidence. The first c labels are classes."""
-        prior = with_other_labels(in_class_order(self.prior, labels[:c]), c, len(labels))
-        fit = fit_noise(out_of_fold, start, prior, stratified=self.verified_sampling == "stratified", show=show)
-        self._with_noise(fit, labels, c)
-        return fit
+        """Estimate T from the candidate with the highest evidence, and set the fitted attributes.
 
-    def _with_noise(self, fit: NoiseFit, labels: NDArray, c: int) -> Self:
-        """Set the fitted attributes from a fit of the noise. The first c labels are classes."""
+        The first c labels are classes.
+        """
+        prior = with_other_labels(in_class_order(self.prior, labels[:c]), c, len(labels))
+        stratified = self.verified_sampling == "stratified"
+        fit, bars = with_error_bars(fit_noise(out_of_fold, start, prior, stratified=stratified, show=show))
         out_of_fold = fit.out_of_fold
-        fit, bars = with_error_bars(fit)
         self.classes_, self.labels_, self.anchors_ = labels[:c], labels, None
         self.transition_matrix_, self.transition_counts_ = fit.transition_matrix[:c], fit.counts[:c]
         # expected counts also use the features, so they are more precise than counts from T and the noisy labels
@@ -237,7 +236,7 @@ class LabelNoiseModel:
         self.shares_of_views_: dict[str, float] | None = None
         if out_of_fold.sources is not None:
             self._fit_sources(out_of_fold.sources, left_out_of_clean(fit)[:, :c], fit.log_prior_ratio)
-        return self
+        return fit
 
     def _fit_sources(self, sources: SourceLabels, proba_clean: NDArray, log_prior_ratio: NDArray) -> None:
         """Estimate T and weight of each source from calibrated probabilities, left-out ones of verified samples."""
@@ -394,7 +393,7 @@ class LabelNoiseModel:
         if self.sources_ is None:
             raise ValueError("the model has one source of labels. Fit it to a data frame with a column per source.")
         sources = self.sources_
-        c, d = sources.common.shape
+        _, c, d = sources.matrices.shape
         flips = np.where(np.eye(c, d, dtype=bool), 0.0, sources.matrices).reshape(len(sources.names), -1)
         worst = [divmod(at, d) for at in flips.argmax(axis=1)]
         lower, upper = jeffreys_interval(sources.right, sources.n_right, level)
@@ -767,9 +766,10 @@ class LabelNoiseModel:
         samples = self._samples_of_fit()
         return samples.posterior(self._channel)[samples.true < 0]
 
-    def _views(self, fit: NoiseFit, T: NDArray) -> tuple[Views, Views]:
+    def _views(self, fit: NoiseFit) -> tuple[Views, Views]:
         """What features and labels say about noisy samples, and about clean ones by a calibration without each."""
         of = fit.all_samples
+        T = fit.transition_matrix
         noisy = Views(fit.calibrated(of.candidates[0].proba), self._label_likelihood(of.noisy, of.rows, T))
         likelihood = self._label_likelihood(of.noisy_of_clean, of.rows_of_clean, T)
         return noisy, Views(left_out_of_clean(fit), likelihood)

@@ -63,10 +63,10 @@ def test_matrices_are_a_fixed_point_of_expectation_maximisation():
     found = fit_sources(proba, codes, true, NAMES, C)
     np.testing.assert_array_equal(found.weights, 1)
     counts = slow_counts(slow_posterior(proba, codes, true, found.matrices, found.weights), codes, C)
-    np.testing.assert_allclose(found.common, counts.sum(axis=0) / counts.sum(axis=(0, 2))[:, None], atol=1e-3)
-    pseudo = (found.matrices * counts.sum(axis=2)[:, :, None] - counts) / (found.common - found.matrices + 1e-12)
+    common = counts.sum(axis=0) / counts.sum(axis=(0, 2))[:, None]
+    pseudo = (found.matrices * counts.sum(axis=2)[:, :, None] - counts) / (common - found.matrices + 1e-12)
     strength = np.median(pseudo)  # T = (counts + strength * common) / their sum
-    shrunk = counts + strength * found.common
+    shrunk = counts + strength * common
     np.testing.assert_allclose(found.matrices, shrunk / shrunk.sum(axis=2, keepdims=True), atol=2e-3)
 
 
@@ -92,14 +92,14 @@ def test_each_source_has_its_T_and_its_share_of_right_labels():
     assert (found.n_right <= found.n_labels).all()
     assert (found.log_evidence > 10).all()
     assert found.dependence.pvalue > 0.01
-    assert abs(found.dependence.correlation) < found.dependence.detectable
+    assert abs(found.dependence.correlation) < 0.1
 
 
 def test_a_source_with_few_labels_is_nearly_the_common_one():
     _, proba, codes, true = people(n=2000)
     codes[10:, 3] = -1
     found = fit_sources(proba, codes, true, NAMES, C)
-    own, other = (np.abs(found.matrices[s] - found.common).max() for s in (3, 0))
+    own, other = (np.abs(found.matrices[s] - found.matrices.mean(axis=0)).max() for s in (3, 0))
     assert own < other
     assert found.log_evidence[3] < found.log_evidence[0]
 
@@ -155,7 +155,7 @@ def test_any_labels_give_finite_results(seed, n_verified, c):
     true = np.where(np.arange(60) < n_verified, rng.integers(c, size=60), -1)
     found = fit_sources(proba, codes, true, np.arange(3), c)
     np.testing.assert_allclose(found.matrices.sum(axis=2), 1)
-    for of in (found.matrices, found.weights, found.log_evidence, found.right, found.n_right, *found.dependence[:3]):
+    for of in (found.matrices, found.weights, found.log_evidence, found.right, found.n_right, *found.dependence[:2]):
         assert np.isfinite(of).all()
     assert (found.weights >= 0).all()
     low, high = jeffreys_interval(found.right, found.n_right, 0.9)
