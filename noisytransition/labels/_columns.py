@@ -90,10 +90,9 @@ def _one_dimensional(y: Any, n: int, name: str) -> Any:
     labels = as_array(y, name)
     if labels.ndim > 1 and labels.shape[1:] != (1,):
         raise ValueError(
-            f"{name} should be a 1d array of labels, got an array of shape {labels.shape}. Convert one-hot labels or "
-            f"probabilities by {name}.argmax(axis=1). Pass several columns as a data frame, with a column {VERIFIED!r} "
-            "or one for each source; if cross_val_predict has converted it to this array, use `oof_proba_` of "
-            "EMTransitionClassifier instead."
+            f"{name} should be a 1d array of labels, got an array of shape {labels.shape}. Convert one-hot labels by "
+            f"{name}.argmax(axis=1). Pass a data frame with a column {VERIFIED!r} or one for each source, but not to "
+            "cross_val_predict, which converts it: use `oof_proba_` of EMTransitionClassifier."
         )
     if labels.ndim != 1:
         from sklearn.utils import column_or_1d
@@ -101,10 +100,8 @@ def _one_dimensional(y: Any, n: int, name: str) -> Any:
         labels = column_or_1d(labels, warn=True)
         y = labels
     if len(labels) != n:
-        raise ValueError(
-            f"{name} has {len(labels)} labels for {n} samples (inconsistent numbers of samples). Pass one each, or a "
-            "data frame with a column for each source; cross-validation only splits arguments as long as X."
-        )
+        fact = f"{name} has {len(labels)} labels for {n} samples (inconsistent numbers of samples)"
+        raise ValueError(f"{fact}. Pass one each; cross-validation only splits arguments as long as X.")
     return y if isinstance(y, list | tuple) else labels
 
 
@@ -202,10 +199,8 @@ class SourceLabels(NamedTuple):
         for source, codes, n in zip(self.names.tolist(), used, n_labels, strict=True):
             alone = [label for label in self.labels[codes].tolist() if label not in shared]
             if len(used) > 1 and len(codes) > 1 and (len(alone) == len(codes) or len(alone) > max(n / 2, _FEW_LABELS)):
-                raise ValueError(
-                    f"column {source!r} of {name} has labels such as {alone[0]!r} that no other column and no "
-                    "verified sample has. Drop columns that are no labels."
-                )
+                fact = f"column {source!r} of {name} has labels such as {alone[0]!r} that no other column has"
+                raise ValueError(f"{fact}. Drop columns that are no labels.")
 
     def at(self, rows: NDArray[np.integer]) -> NDArray[np.integer]:
         """Codes of samples at these positions; -1 where the position is -1."""
@@ -251,10 +246,8 @@ def split_columns(
     by_source: SourceLabels | None = None
     if len(source_names) > 1:
         if sources is not None:
-            raise ValueError(
-                f"{name} has one column for each of {len(source_names)} sources. Omit sources=; for the accuracy by "
-                "month or other subgroups, use accuracy_interval(of='labels', by=...)."
-            )
+            advice = "Omit sources=; for the accuracy by subgroup, use accuracy_interval(of='labels', by=...)"
+            raise ValueError(f"{name} has one column for each of {len(source_names)} sources. {advice}.")
         labels, by_source = _wide_form(y, source_names, name)
     else:
         labels = y[source_names[0]] if source_names else y
@@ -266,10 +259,8 @@ def split_columns(
 def _wide_form(y: Any, names: list[Any], name: str) -> tuple[Any, SourceLabels]:
     """Most frequent label of each sample, and all labels of a data frame with one column per source."""
     if like := [column for column in names if str(column).lower() in _LIKE_VERIFIED]:
-        raise ValueError(
-            f"{name} has a column {like[0]!r}, which would be a source of noisy labels. Rename true labels to "
-            f"{VERIFIED!r}, probabilities of their draw to {PROBABILITY!r}, and a source to another name."
-        )
+        advice = f"Rename true labels to {VERIFIED!r}, probabilities of their draw to {PROBABILITY!r}, or the source"
+        raise ValueError(f"{name} has a column {like[0]!r}, which would be a source of noisy labels. {advice}.")
     n = len(y[names[0]])
     titles = {column: f"column {column!r} of {name}" for column in names}
     columns = {title: read_column(y[column], n, title) for column, title in titles.items()}
@@ -278,8 +269,8 @@ def _wide_form(y: Any, names: list[Any], name: str) -> tuple[Any, SourceLabels]:
     # -1 is missing, as in Snorkel; -1 and 1 without other labels are two classes
     if labels.dtype.kind in "if" and len(labels) and labels[0] == -1 and labels.tolist() not in ([-1], [-1, 1]):
         if labels.tolist() == [-1, 0, 1]:
-            text = "has the labels -1, 0 and 1; -1 is treated as missing. If it is a class, rename the classes."
-            warnings.warn(f"{name} {text}", stacklevel=5)
+            fact = f"{name} has the labels -1, 0 and 1; -1 is treated as missing"
+            warnings.warn(f"{fact}. If it is a class, rename the classes.", stacklevel=5)
         labels = labels[1:]
         codes = np.maximum(codes - 1, -1)
     table = SourceLabels(names_of_times(_listed(names)), labels, codes.astype(np.int32))
@@ -301,9 +292,9 @@ def _long_form(y: Any, sources: Any, name: str) -> SourceLabels | None:
     if len(names) > max(n / 2, _FEW_LABELS):
         advice = "Pass sources of several samples, such as periods of dates: dates.dt.to_period('M')"
         raise ValueError(f"sources has {len(names)} different names for {n} samples. {advice}.")
-    labels, codes = encoded({name: column})
-    is_source = source.codes(names, "sources")[:, None] == np.arange(len(names))
     if len(names) < 2:
         return None
+    labels, codes = encoded({name: column})
+    is_source = source.codes(names, "sources")[:, None] == np.arange(len(names))
     table = np.where(is_source, codes[name][:, None], -1).astype(np.int32)
     return SourceLabels(names_of_times(names), labels, table, periods is not None)

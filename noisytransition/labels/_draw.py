@@ -87,9 +87,7 @@ def relative_probabilities(
         return None
     drawn = as_floats(probability, "verified_probability")
     if drawn.shape != is_verified.shape:
-        raise ValueError(
-            f"verified_probability has shape {drawn.shape}; pass one for each of {len(is_verified)} samples."
-        )
+        raise ValueError(f"verified_probability has shape {drawn.shape}; pass a number for each sample.")
     drawn = np.append(np.where(np.isnan(drawn), 1.0, drawn)[is_verified], np.ones(n_others))
     if not ((drawn > 0) & np.isfinite(drawn)).all():
         bounds = f"{drawn.min():g} to {drawn.max():g}"

@@ -52,10 +52,8 @@ def encode(y: NDArray, classes: NDArray, name: str = "y") -> NDArray[np.intp]:
         raise ValueError(f"{name} has labels of another kind than classes, or missing labels: {error}.") from None
     index = order[place]
     if (unknown := classes[index] != y).any():
-        raise ValueError(
-            f"{name} has the label {y[unknown].tolist()[0]!r}, which is not among classes {shortened(classes)}. "
-            "Correct it, drop its samples, or add it to classes in fit."
-        )
+        fact = f"{name} has the label {y[unknown].tolist()[0]!r}, which is not among classes {shortened(classes)}"
+        raise ValueError(f"{fact}. Correct it, drop its samples, or add it to classes in fit.")
     return index
 
 
@@ -66,10 +64,8 @@ def sorted_classes(y: NDArray, n_classes: int | None, name: str = "y") -> NDArra
     except TypeError as error:  # labels that cannot be compared
         raise ValueError(f"{name} has labels of several kinds or missing labels ({error}). Use one kind.") from None
     if n_classes is not None and len(classes) != n_classes:
-        raise ValueError(
-            f"{len(classes)} different labels {shortened(classes)} in {name}, but T or proba has {n_classes} "
-            "classes. Pass classes=, the labels in the order of the rows of T and of the columns of proba."
-        )
+        fact = f"{len(classes)} different labels {shortened(classes)} in {name}, but T or proba has {n_classes} classes"
+        raise ValueError(f"{fact}. Pass classes=, the labels in their order in T and proba.")
     return classes
 
 
@@ -87,9 +83,8 @@ def check_spelling(classes: NDArray, columns: Iterable[NDArray[np.intp]]) -> Non
         other = first.setdefault(name.casefold(), k)
         is_class = spelt[other] != name and any({k, other} <= set(codes.tolist()) for codes in columns)
         if other != k and not is_class:
-            raise ValueError(
-                f"labels {labels[other]!a} and {labels[k]!a} are equal but for case, spaces or Unicode form."
-            )
+            pair = f"{labels[other]!a} and {labels[k]!a}"
+            raise ValueError(f"labels {pair} are equal but for case, spaces or Unicode form. Correct one of them.")
 
 
 def check_classes(classes: ArrayLike, n_classes: int | None = None) -> NDArray:

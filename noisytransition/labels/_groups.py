@@ -17,9 +17,7 @@ def read_groups(groups: Any, n: int, n_separate: int = 0) -> NDArray[np.intp] | 
         return None
     names, codes = read_names(groups, n, "groups")
     if n_missing := int((codes < 0).sum()):
-        raise ValueError(
-            f"groups is missing for {n_missing} of {n} samples. Pass a group for each, also for one alone."
-        )
+        raise ValueError(f"groups is missing for {n_missing} of {n} samples. Pass a group for each sample.")
     if len(names) == n:
         return None
     return np.append(codes, len(names) + np.arange(n_separate))

@@ -58,8 +58,5 @@ def warn_of_order(*data: Any) -> None:
     """Warn if the pandas indices of X, labels or weights differ in their order: samples are matched by position."""
     first, *others = [of.index for of in data if hasattr(of, "iloc")] or [None]
     if any(not i.equals(first) and len(i) == len(first) and set(i) == set(first) for i in others):
-        warnings.warn(
-            "The indices of X, labels or weights differ in their order, but samples are matched by position. Pass "
-            "y.reindex(X.index), or y.to_numpy() if the order is correct.",
-            stacklevel=4,
-        )
+        fact = "The indices of X, labels or weights differ in their order, but samples are matched by position"
+        warnings.warn(f"{fact}. Pass y.reindex(X.index), or y.to_numpy() if the order is correct.", stacklevel=4)

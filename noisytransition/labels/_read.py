@@ -91,7 +91,7 @@ def read_labels(
     separate: SeparateLabels | None = None,
     *,
     classes: NDArray | None = None,
-    ignored: NDArray[np.bool_] | None = None,
+    ignored: NDArray[np.bool_] | bool = False,
     minus_one_is_label: bool = False,
 ) -> Labels:
     """Read the labels of n samples of X and of separate clean samples; their classes are the sorted labels by default.
@@ -102,9 +102,8 @@ def read_labels(
     given = read_column(columns.given, n, columns.name)
     is_label = minus_one_is_label or has_minus_one(given.labels, classes)
     true = read_column(columns.verified, n, "y_verified", minus_one_is_missing=not is_label)
-    ignored = np.zeros(n, dtype=bool) if ignored is None else ignored
     unlabelled = ~(given.has_label | true.has_label | ignored)
-    is_given = given.has_label & (true.has_label | ~ignored)
+    is_given = given.has_label & (true.has_label | np.logical_not(ignored))
     given = Column(is_given, given.labels[is_given[given.has_label]])
     separate = separate or SeparateLabels()
     by_name = {
@@ -174,10 +173,8 @@ def labels_of_fit(
         raise ValueError("clean data was given 2 times, as verified samples of X and as meta. Pass one of them.")
     labels = read_weighted_labels(columns, n, separate, sample_weight)
     if columns.verified is not None and not len(labels.clean):
-        raise ValueError(
-            f"no sample is verified: y_verified, or the column {VERIFIED!r}, has no label. Enter true labels; in "
-            "cross-validation, shuffle the folds or, for scores and searches, use VerifiedKFold."
-        )
+        advice = "Enter true labels; in cross-validation, use VerifiedKFold or shuffle the folds"
+        raise ValueError(f"no sample is verified: y_verified, or the column {VERIFIED!r}, has no label. {advice}.")
     check_classification_targets(labels.classes[labels.noisy[labels.noisy >= 0]])
     with warnings.catch_warnings():  # few clean samples with many classes are no regression target
         warnings.filterwarnings("ignore", "The number of unique classes is greater")
@@ -196,10 +193,8 @@ def check_labels_of_fit(labels: Labels, name: str, stacklevel: int) -> None:
         why = "or have no label or a weight of 0"
         if has_minus_one(labels.classes[labels.clean]):
             why = f"since -1 is a label in {name} and therefore in y_verified"
-        raise ValueError(
-            f"all samples are verified, {why}, so there is no noisy sample to learn from. Pass true labels (not a "
-            "mask), and NaN for missing ones. If all are verified, T is count_transition_matrix."
-        )
+        advice = "Pass true labels (not a mask), and NaN for missing ones, or use count_transition_matrix"
+        raise ValueError(f"all samples are verified, {why}, so there is no noisy sample to learn from. {advice}.")
     names = labels.names(labels.given[: labels.n_X])
     if len(names) < 2:
         raise ValueError(f"the noisy labels need at least 2 classes, got one class: {name} only has {[*names]}.")
@@ -214,23 +209,17 @@ def _check_classes(labels: Labels, stacklevel: int) -> None:
     noisy = labels.names(labels.given[: labels.n_X])
     true = labels.names(labels.clean)
     if absent := sorted(labels.names(labels.given[labels.n_X :]) - noisy - true):
-        raise ValueError(
-            f"y_clean_noisy has labels {shortened(absent)} that are in neither y nor y_clean; y has "
-            f"{shortened(sorted(noisy))}. Correct them; {ENCODE_ALL}."
-        )
+        fact = f"y_clean_noisy has labels {shortened(absent)} that are in neither y nor y_clean"
+        raise ValueError(f"{fact}; y has {shortened(sorted(noisy))}. Correct them; {ENCODE_ALL}.")
     if absent := sorted(true - noisy):
         name = "y_verified" if labels.is_clean[: labels.n_X].any() else "y_clean"
-        warnings.warn(
-            f"{name} has the classes {shortened(absent)}, which no noisy label has; they are treated as separate "
-            f"classes. If they are spelt differently in y, correct them; {ENCODE_ALL}.",
-            stacklevel=stacklevel,
-        )
+        fact = f"{name} has the classes {shortened(absent)}, which no noisy label has; they are separate classes"
+        advice = f"If they are spelt differently in y, correct them; {ENCODE_ALL}"
+        warnings.warn(f"{fact}. {advice}.", stacklevel=stacklevel)
     if absent := sorted(set(labels.classes.tolist()) - noisy - true):
-        warnings.warn(
-            f"some sources give the labels {shortened(absent)}, which are neither verified nor the most frequent label "
-            "of any sample. They are treated as separate classes; correct them or set them to missing.",
-            stacklevel=stacklevel,
-        )
+        fact = f"some sources give the labels {shortened(absent)}, which no sample has verified or most frequently"
+        advice = "They are treated as separate classes; correct them or set them to missing"
+        warnings.warn(f"{fact}. {advice}.", stacklevel=stacklevel)
     # -1 in addition to 0, 1, 2, ... marks missing labels; -1, 0 and 1 may be classes
     c = len(labels.classes)
     if kind_of(labels.classes) != "number" or c < 3 or not np.array_equal(labels.classes, np.arange(-1, c - 1)):

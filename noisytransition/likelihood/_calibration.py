@@ -150,7 +150,7 @@ class CalibratedLikelihood:
         self.with_matrix = self.c <= MOST_CLASSES_WITH_MATRIX
         order = np.argsort(y, kind="stable")
         self.n_clean = np.bincount(y_clean, minlength=self.c)
-        both = np.concatenate([proba[order], proba_clean])
+        both = np.concatenate([proba[order], proba_clean], dtype=np.float64)
         self.absent = ~(both.any(axis=0) | (self.n_clean > 0))
         self.floor = TINY
         if not both[:, ~self.absent].all():  # half of the smallest positive one, as from nearest neighbours and trees

@@ -25,7 +25,9 @@ def shares_differ(n_clean: NDArray, of_noisy: NDArray) -> bool:
     return bool(special.chdtrc(len(n_clean) - 1, ((n_clean - expected) ** 2 / expected).sum()) < WARN_P)
 
 
-def fit_log_prior_ratio(likelihood: CalibratedLikelihood, init: NDArray) -> NDArray[np.float64]:
+def fit_log_prior_ratio(
+    proba: NDArray, y: NDArray, proba_clean: NDArray, y_clean: NDArray, pairs: NDArray, init: NDArray
+) -> NDArray[np.float64]:
     r"""Log ratio of the class priors of clean and noisy samples, if the clean samples are stratified.
 
     With r the class prior of the clean samples and p of the noisy samples, Bayes' rule gives ::
@@ -33,14 +35,15 @@ def fit_log_prior_ratio(likelihood: CalibratedLikelihood, init: NDArray) -> NDAr
         P_clean(i | x) ~ P(i | x) r_i / p_i
 
     as in case-control studies. The prior p is the mean expected true class of the noisy samples. It is estimated in
-    turn with T and the calibration map, which maximise the likelihood with ``log r / p`` added to the logits. The
-    `likelihood` must not have been maximised, and is modified.
+    turn with T and the calibration map, which maximise the likelihood with ``log r / p`` added to the logits.
+    Parameters are as in `CalibratedLikelihood`; `init` is the initial T.
 
     References
     ----------
     Prentice, Pyke, "Logistic Disease Incidence Models and Case-Control Studies", 1979. Saerens, Latinne, Decaestecker,
     "Adjusting the Outputs of a Classifier to New a Priori Probabilities", 2002 (priors by expectation-maximisation).
     """
+    likelihood = CalibratedLikelihood(proba, y, proba_clean, y_clean, pairs)
     start = replace_zeros(init)
     of_clean = shares = _shares(likelihood.n_clean)
     for _ in range(_MAX_ROUNDS):

@@ -158,7 +158,8 @@ class Likelihood:
         self.tol = tol
         self.pairs = pairs
         # samples of noisy label j form one block, so that counting only needs matrix-vector products
-        self.blocks = np.split(proba[order], np.bincount(y, minlength=len(pairs)).cumsum()[:-1])
+        ends = np.bincount(y, minlength=len(pairs)).cumsum()
+        self.blocks = np.split(proba[order].astype(np.float64, copy=False), ends[:-1])
 
     def maximise(self, T: NDArray, pseudo_counts: NDArray | float = 0.0, row_gain: float = -np.inf) -> EMResult:
         """Find the maximum by expectation-maximisation, accelerated by SQUAREM.
@@ -270,33 +271,21 @@ def first_maximum(
 ) -> FirstMaximum:
     """Run the first maximisation of `em_transition_matrix`, which gives the evidence of the probabilities.
 
+    It is without a prior, which is then fitted to the counts. If the fitted strength is 0, also try the maximum with a
+    strong prior and, with more than 20 classes (whose counts are small), with the weakest effective one; with more than
+    100 only this. The evidence of all labels selects one. Method `finish` of the result gives the final maximum.
+
     Parameters are as in `em_transition_matrix`, as valid arrays (clean ones may be empty); `log_prior_ratio` as in
-    `CalibratedLikelihood`. Method `finish` of the result gives the final maximum.
+    `CalibratedLikelihood`.
     """
-    proba, meta, counts = (np.asarray(of, dtype=np.float64) for of in (proba, proba_clean, counts))
     likelihood: Likelihood | CalibratedLikelihood
     if len(y_clean):
-        of_clean = meta, y_clean, counts, clean_weight, log_prior_ratio
+        of_clean = proba_clean, y_clean, counts, clean_weight, log_prior_ratio
         likelihood = CalibratedLikelihood(proba, y_noisy, *of_clean, max_iter)
     else:
         likelihood = Likelihood(proba, y_noisy, counts, max_iter, tol)
-    return _with_fitted_prior(likelihood, init, prior)
-
-
-def replace_zeros(T: NDArray) -> NDArray[np.float64]:
-    """Mix T with a uniform matrix, to start a maximisation from it."""
-    return (1 - _UNIFORM_SHARE) * T + _UNIFORM_SHARE / len(T)
-
-
-def _with_fitted_prior(likelihood: Likelihood | CalibratedLikelihood, init: NDArray, prior: Prior) -> FirstMaximum:
-    """Maximise without a prior, and fit the prior to the counts.
-
-    If the fitted strength is 0, also try the maximum with a strong prior and, with more than 20 classes (whose counts
-    are small), with the weakest effective one; with more than 100 only this. The evidence of all labels selects one.
-    """
-    is_many = len(init) > MOST_CLASSES_WITH_MATRIX
     # only the strength is needed: without a prior, T changes long after the likelihood has converged
-    is_rough = is_many and isinstance(likelihood, Likelihood) and prior is not None
+    is_rough = len(init) > MOST_CLASSES_WITH_MATRIX and not len(y_clean) and prior is not None
     found = likelihood.maximise(replace_zeros(init), **({"row_gain": TOLERANCE} if is_rough else {}))
     first = with_prior(found, prior)
     if not first.strength and prior is not None:
@@ -307,6 +296,11 @@ def _with_fitted_prior(likelihood: Likelihood | CalibratedLikelihood, init: NDAr
             shrunk = found._replace(prior=first.prior, log_evidence=log_evidence)
         first = shrunk or first
     return FirstMaximum(likelihood, init, prior, first)
+
+
+def replace_zeros(T: NDArray) -> NDArray[np.float64]:
+    """Mix T with a uniform matrix, to start a maximisation from it."""
+    return (1 - _UNIFORM_SHARE) * T + _UNIFORM_SHARE / len(T)
 
 
 def _with_strong_prior(likelihood: Likelihood | CalibratedLikelihood, first: EMResult, prior: Prior) -> EMResult | None:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ..labels._groups import design_effect, in_order_of_appearance
 from ..transition._estimation import anchor_transition_matrix, finite_log, gold_transition_matrix, normalise_rows
-from ._calibration import MOST_CLASSES_WITH_MATRIX, CalibratedLikelihood, Calibration, EMResult
+from ._calibration import MOST_CLASSES_WITH_MATRIX, Calibration, EMResult
 from ._channels import Channel, OneT
 from ._class_prior import fit_log_prior_ratio, shift_class_prior
 from ._em import FirstMaximum, first_maximum, pseudo_counts
@@ -71,7 +71,8 @@ def fit_noise(out_of_fold: OutOfFold, start: NDArray, prior: Prior, *, stratifie
     of = out_of_fold.labelled()
     log_prior_ratio = np.zeros(len(start))
     if stratified and len(of.clean):
-        log_prior_ratio = _log_prior_ratio(of, start)
+        last = of.candidates[-1]
+        log_prior_ratio = fit_log_prior_ratio(last.proba, of.noisy, last.proba_clean, of.clean, of.pairs, start)
     weights = _weights_of_clean(of, log_prior_ratio)
     path, log_evidence = _maxima(of, start, prior, weights, log_prior_ratio, show)
     best = int(log_evidence.argmax())
@@ -98,13 +99,6 @@ def fit_noise(out_of_fold: OutOfFold, start: NDArray, prior: Prior, *, stratifie
     if len(of.clean) and len(start) <= MOST_CLASSES_WITH_MATRIX:
         return _by_features(fit, path[len(path) // 2])
     return fit
-
-
-def _log_prior_ratio(of: OutOfFold, start: NDArray) -> NDArray[np.float64]:
-    """Log ratio of the class priors of clean and noisy samples."""
-    _, proba, proba_clean = of.candidates[-1]
-    of_labels = proba.astype(np.float64), of.noisy, proba_clean.astype(np.float64), of.clean
-    return fit_log_prior_ratio(CalibratedLikelihood(*of_labels, of.pairs), start)
 
 
 def _weights_of_clean(of: OutOfFold, log_prior_ratio: NDArray) -> list[NDArray[np.float64]]:

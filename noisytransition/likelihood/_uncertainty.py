@@ -126,10 +126,7 @@ def transition_uncertainty(
     T = check_transition_matrix(T, c, "T")
     y = check_label_indices(y_noisy, c, n, "y_noisy")
     if impossible := int(((proba * T.T[y]).sum(axis=1) == 0).sum()):
-        raise ValueError(
-            f"{impossible} of {n} noisy labels have no probability under T and proba; pass T from "
-            "em_transition_matrix, or without zeros."
-        )
+        raise ValueError(f"{impossible} of {n} labels have no probability under T and proba; pass T without zeros.")
     meta = None if proba_clean is None else _checked(proba_clean, c, "proba_clean")
     return error_bars(proba, y, T, meta, check_counts(counts, c))
 

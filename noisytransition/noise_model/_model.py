@@ -192,10 +192,8 @@ class LabelNoiseModel:
         out_of_fold, labels, c = read_out_of_fold(proba, columns, clean, classes, sample_weight)
         check_prior(self.prior, c)
         if not len(out_of_fold.clean) and self.proba_of is None:
-            raise ValueError(
-                "no sample is verified. Enter true labels in y_verified or in the column 'verified'; or pass proba_of, "
-                "'noisy' if the classifier was trained on noisy labels, or 'true' if it predicts the true label."
-            )
+            advice = "pass proba_of, 'noisy' if the classifier was trained on noisy labels, else 'true'"
+            raise ValueError(f"no sample is verified. Enter true labels in y_verified; or {advice}.")
         anchors = None
         if self.proba_of == "noisy" and not len(out_of_fold.clean):
             out_of_fold, anchors = denoised(out_of_fold, c)

@@ -19,9 +19,7 @@ def check_transition_matrix(
     if T.ndim != 2 or T.shape[0] != T.shape[1] or not T.size:
         raise ValueError(f"{name} has shape {T.shape}; pass a square matrix with one row and one column per class.")
     if n_classes is not None and len(T) != n_classes:
-        raise ValueError(
-            f"{name} has {len(T)} rows and columns, but there are {n_classes} classes; pass one per class."
-        )
+        raise ValueError(f"{name} has {len(T)} rows, but there are {n_classes} classes; pass one per class.")
     advice = "Divide each row by its sum (entry (i, j) is P(noisy = j | true = i))."
     if np.allclose(T.sum(axis=0), 1, rtol=0, atol=1e-6):
         advice = "The columns do: pass the transpose (cleanlab's noise_matrix is transposed)."

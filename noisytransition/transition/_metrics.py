@@ -80,9 +80,7 @@ def sampling_limit(T_true: ArrayLike, n_per_class: ArrayLike) -> float:
     T_true = check_transition_matrix(in_class_order(T_true, classes), name="T_true")
     n = as_array(in_class_order(n_per_class, classes), "n_per_class")
     if not np.issubdtype(n.dtype, np.integer) or n.shape not in {(), (len(T_true),)} or n.min() < 1:
-        raise ValueError(
-            f"n_per_class={n_per_class!r}; pass a positive integer, or one for each of {len(T_true)} classes."
-        )
+        raise ValueError(f"n_per_class={n_per_class!r}; pass a positive integer, or one for each class.")
     n = np.broadcast_to(n, len(T_true))[:, None]
     return float((_binomial_mean_deviation(n, T_true) / n).sum() / np.abs(T_true).sum())
 

@@ -10,7 +10,6 @@ from scipy.stats import chisquare
 from strategies import row_stochastic
 
 from noisytransition.labels._draw import is_balanced
-from noisytransition.likelihood._calibration import CalibratedLikelihood
 from noisytransition.likelihood._class_prior import fit_log_prior_ratio, shares_differ, shift_class_prior
 from noisytransition.likelihood._em import first_maximum
 from noisytransition.transition import flip_labels, pair_noise, transition_error
@@ -41,8 +40,7 @@ def shares_of(rows):
 def offset_of(rows):
     proba, noisy, proba_clean, y_clean, _ = rows
     c = proba.shape[1]
-    likelihood = CalibratedLikelihood(proba, noisy, proba_clean, y_clean, np.zeros((c, c)))
-    return fit_log_prior_ratio(likelihood, np.full((c, c), 1 / c))
+    return fit_log_prior_ratio(proba, noisy, proba_clean, y_clean, np.zeros((c, c)), np.full((c, c), 1 / c))
 
 
 def maximum(rows, **params):
