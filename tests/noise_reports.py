@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from noisytransition import LabelNoiseModel, flip_labels
-from noisytransition.likelihood._channels import OneT
+from noisytransition.likelihood._pair_posterior import OneT
 from noisytransition.noise_model._samples import LabelledSamples
 from noisytransition.report import NoiseReport
 from noisytransition.report._facts import Clean, make_facts

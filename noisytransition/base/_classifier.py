@@ -34,8 +34,8 @@ from ..fitting._parameters import CONSTRAINTS, Callbacks, Module, Optimizer, Ran
 from ..fitting._run import FitContext, describe_fit, torch_as_it_was
 from ..labels._columns import SourceLabels
 from ..likelihood._calibration import Calibration
-from ..likelihood._channels import LogLinear, OneT
 from ..likelihood._out_of_fold import Candidate, OutOfFold
+from ..likelihood._pair_posterior import LogLinear, OneT
 from ..likelihood._sources import Dependence, SourceFit
 from ..likelihood._uncertainty import TransitionUncertainty
 from ..nets import NoisyLabelNet

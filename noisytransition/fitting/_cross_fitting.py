@@ -21,7 +21,7 @@ from skorch.callbacks import (
 )
 from torch import nn
 
-from ..labels._groups import in_order_of_appearance
+from ..labels._draw import in_order_of_appearance
 from ..labels._read import Labels
 from ..likelihood._out_of_fold import Candidate, OutOfFold, out_of_fold_of
 from ..nets import NoisyLabelNet, Rows

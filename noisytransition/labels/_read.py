@@ -19,9 +19,8 @@ from ._columns import (
     read_column,
     split_columns,
 )
-from ._draw import relative_probabilities, weights_of_draw, weights_of_labels
+from ._draw import read_groups, relative_probabilities, weights_of_draw, weights_of_labels
 from ._encode import check_spelling, encode, kind_of, shortened
-from ._groups import read_groups
 
 # smallest number of clean samples for a warning that all their noisy labels are true: a choice, not measured
 _MANY = 20

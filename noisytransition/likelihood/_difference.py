@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from ..labels._groups import design_effect
+from ..labels._draw import design_effect
 from ._rules import WARN_P
 
 # eigenvalues of a covariance matrix below this share of the largest, or of 1, are rounding errors

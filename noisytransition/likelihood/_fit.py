@@ -6,15 +6,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..labels._groups import design_effect, in_order_of_appearance
+from ..labels._draw import design_effect, in_order_of_appearance
 from ..transition._estimation import anchor_transition_matrix, finite_log, gold_transition_matrix, normalise_rows
 from ._calibration import MOST_CLASSES_WITH_MATRIX, Calibration, EMResult
-from ._channels import Channel, OneT
 from ._class_prior import fit_log_prior_ratio, shift_class_prior
 from ._em import FirstMaximum, first_maximum, pseudo_counts
 from ._feature_dependent import fit_feature_dependent_noise
 from ._out_of_fold import Candidate, OutOfFold
-from ._pair_posterior import fit_channel, fit_pair_posterior, wrong_true_labels
+from ._pair_posterior import Channel, OneT, fit_channel, fit_pair_posterior, wrong_true_labels
 from ._rectified import Rectified, rectified
 from ._rules import EVIDENCE, N_FOLDS
 from ._shrinkage import Prior, shrunk_to_symmetric

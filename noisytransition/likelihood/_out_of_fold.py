@@ -8,9 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..labels._arrays import as_array
 from ..labels._columns import GivenLabels, SourceLabels
-from ..labels._draw import is_balanced, is_chosen_by_suspicion, weights_of_draw, weights_of_labels
+from ..labels._draw import is_balanced, is_chosen_by_suspicion, of_samples, weights_of_draw, weights_of_labels
 from ..labels._encode import check_classes, sorted_classes
-from ..labels._groups import of_samples
 from ..labels._pandas import in_class_order, warn_of_order
 from ..labels._read import Labels, SeparateLabels, check_labels_of_fit, read_labels, read_weighted_labels
 from ..transition._checks import check_probabilities, checked_probabilities
@@ -201,10 +200,9 @@ def _classes(proba: ArrayLike, found: NDArray, n_classes: int) -> NDArray:
 def check_columns(labels: Labels, n_classes: int) -> None:
     """Raise for verified labels without a column of probabilities."""
     if (labels.true >= n_classes).any():
-        raise ValueError(
-            f"the verified labels include {labels.classes.tolist()[labels.true.max()]!r}, but proba has no column for "
-            "it. Add the column, from a classifier trained on this class, or set the label to missing."
-        )
+        label = labels.classes.tolist()[labels.true.max()]
+        fact = f"the verified labels include {label!r}, but proba has no column for it"
+        raise ValueError(f"{fact}. Add the column, from a classifier trained on it, or set the label to missing.")
 
 
 def out_of_fold_of(candidate: Candidate, labels: Labels) -> OutOfFold:

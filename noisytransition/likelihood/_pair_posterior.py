@@ -1,4 +1,4 @@
-"""Two explanations of verified pairs that contradict one T: T differs between samples, or true labels are wrong."""
+"""Posterior of the true label given the noisy one: by one T, or fitted to verified pairs that contradict one T."""
 
 from typing import Any, NamedTuple
 
@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 from scipy import optimize, special
 
 from ..transition._estimation import finite_log, normalise_rows
-from ._channels import LogLinear, floored
 from ._rules import EVIDENCE
 
 #: precision of the prior of an entry of M, which then adds about 0.3 to a logit; 4 and 30 perform equally well (design
@@ -15,8 +14,57 @@ from ._rules import EVIDENCE
 PRECISION = 10.0
 # upper bound of the share of wrong true labels; at 0.8, correct ones that contradict rule-based labels seemed wrong
 _LARGEST_SHARE = 0.3
+# smaller entries of T are raised to this share of a uniform one
+_SMALLEST_RATE = 0.01
 
 
+# ---------------------------------------------------------------------------- models of the noisy label of a sample
+def floored(T: NDArray) -> NDArray[np.float64]:
+    """T without small entries, whose logarithms would have much weight in a pool."""
+    return np.maximum(T, _SMALLEST_RATE / len(T))
+
+
+class OneT(NamedTuple):
+    """One T for all samples."""
+
+    transition_matrix: NDArray[np.float64]
+
+    def posterior(self, proba: NDArray, noisy: NDArray[np.intp]) -> NDArray[np.float64]:
+        """P(true | x, label) by Bayes' rule, shape (n, c); P(true | x) if the label is impossible."""
+        return normalise_rows(proba * self.transition_matrix.T[noisy], proba)
+
+    def of_classes(self, c: int) -> "OneT":
+        """Channel of the first true classes."""
+        return OneT(self.transition_matrix[:c])
+
+
+class LogLinear(NamedTuple):
+    """Posterior of the true label, ``P(i | x, j) ~ p_i^a T[i, j]^b exp(M[i, j])``.
+
+    ``offsets[j, i]`` is M[i, j], and `powers` has a and b; log T is finite.
+    """
+
+    log_T: NDArray[np.float64]
+    powers: NDArray[np.float64]
+    offsets: NDArray[np.float64]
+
+    def posterior(self, proba: NDArray, noisy: NDArray[np.intp]) -> NDArray[np.float64]:
+        """P(true | x, label), shape (n, c)."""
+        return special.softmax(self.factors(proba, noisy) @ self.powers + self.offsets[noisy], axis=1)
+
+    def of_classes(self, c: int) -> "LogLinear":
+        """Channel of the first true classes."""
+        return LogLinear(self.log_T[:c], self.powers, self.offsets[:, :c])
+
+    def factors(self, proba: NDArray, noisy: NDArray) -> NDArray[np.float64]:
+        """Logarithms of probabilities and of T, which the powers multiply; shape (n, c, 2)."""
+        return np.stack([finite_log(proba), self.log_T.T[noisy]], axis=-1)
+
+
+Channel = OneT | LogLinear
+
+
+# ---------------------------------------------------------------------------- two explanations of pairs
 class PairEstimate(NamedTuple):
     """T from a posterior that is fitted to verified pairs.
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..labels._groups import sums_by_group
+from ..labels._draw import sums_by_group
 from ..transition._estimation import TINY, normalise_rows
 from ._pair_posterior import PRECISION
 from ._uncertainty import TransitionUncertainty
@@ -84,11 +84,8 @@ def rectified(
     columns = []
     for j in range(len(T)):
         mine = noisy_of_pairs == j
-        columns.append(
-            _shares(
-                posteriors[labels == j], design[labels == j], of_pairs[mine], true[mine], weights[mine], groups[mine]
-            )
-        )
+        of_verified = (of[mine] for of in (of_pairs, true, weights, groups))
+        columns.append(_shares(posteriors[labels == j], design[labels == j], *of_verified))
     shares, of_shares, of_model = np.stack(columns, axis=-1)
     counts = np.maximum(shares * sizes, 0)
     total = counts.sum(axis=1, keepdims=True) + TINY
@@ -107,13 +104,12 @@ def _shares(
     of_all: NDArray, design: NDArray, of_pairs: NDArray, true: NDArray[np.intp], weights: NDArray, groups: NDArray
 ) -> NDArray[np.float64]:
     """Shares of true classes among the samples with a given label, their variances, and those of a mean posterior."""
-    is_true = np.eye(of_all.shape[1])[true]
     m = len(np.unique(groups))
     mean = np.average(of_all, axis=0, weights=design) if len(of_all) else np.zeros(of_all.shape[1])
     if not weights.any():
         return np.stack([mean, mean * (1 - mean), mean * (1 - mean)])
     w = (weights / weights.sum())[:, None]
-    residual = is_true - of_pairs
+    residual = np.eye(of_all.shape[1])[true] - of_pairs
     spread = of_pairs * (1 - of_pairs)
     variance = (sums_by_group(w * residual, groups) ** 2).sum(axis=0)
     beyond = np.maximum((w**2 * spread).sum(axis=0) - variance, 0)

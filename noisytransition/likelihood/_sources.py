@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, sparse, special
 
+from ..labels._draw import design_effect
 from ..labels._encode import shortened
-from ..labels._groups import design_effect
 from ..transition._estimation import finite_log, normalise_rows
 from ._difference import mean_difference
 from ._periods import shares_along_time

@@ -200,10 +200,9 @@ def _checked(proba: ArrayLike, c: int | None = None, name: str = "proba") -> NDA
     return normalise_rows(array)
 
 
-def _free_entries(T: NDArray) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _free_entries(T: NDArray) -> tuple[NDArray[np.intp], ...]:
     """Rows and columns of all entries except the largest of each row, which is one minus their sum."""
-    rows, columns = np.nonzero(np.arange(len(T)) != T.argmax(axis=1)[:, None])
-    return rows, columns
+    return np.nonzero(np.arange(len(T)) != T.argmax(axis=1)[:, None])
 
 
 def _derivative(T: NDArray) -> sparse.csr_array:
@@ -216,7 +215,6 @@ def _derivative(T: NDArray) -> sparse.csr_array:
 def _cut_at_zero(T: NDArray, slope: NDArray, information: NDArray) -> TransitionUncertainty:
     """Normal approximation of each free entry, truncated at 0, and of the largest of each row."""
     at = _free_entries(T)
-    rows, _ = at
     scale = np.empty_like(T)
     location = T.copy()
     std = np.empty_like(T)
@@ -226,7 +224,8 @@ def _cut_at_zero(T: NDArray, slope: NDArray, information: NDArray) -> Transition
     std[at] = scale[at] * shorter
     covariance = covariance * shorter * shorter[:, None]
     for i, largest in enumerate(T.argmax(axis=1)):
-        std[i, largest] = scale[i, largest] = math.sqrt(covariance[np.ix_(rows == i, rows == i)].sum())
+        of_row = at[0] == i
+        std[i, largest] = scale[i, largest] = math.sqrt(covariance[np.ix_(of_row, of_row)].sum())
     return TransitionUncertainty(T, location, scale, std)
 
 

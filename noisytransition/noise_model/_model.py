@@ -12,10 +12,10 @@ from ..labels._columns import SourceLabels, split_columns
 from ..labels._encode import check_classes
 from ..labels._pandas import in_class_order, like_series, names_of_rows, warn_of_order
 from ..labels._read import read_labels
-from ..likelihood._channels import Channel, OneT, floored
 from ..likelihood._diagnostics import diagnose, warn_of_reasons
 from ..likelihood._fit import NoiseFit, fit_noise, gold_start, left_out_of_clean, with_error_bars
 from ..likelihood._out_of_fold import DENOISING, OutOfFold, check_columns, denoised, read_out_of_fold, without_features
+from ..likelihood._pair_posterior import Channel, OneT, floored
 from ..likelihood._pool import Views
 from ..likelihood._shrinkage import Prior, check_prior, with_other_labels
 from ..likelihood._sources import SourceFit, fit_sources, from_other_sources, log_likelihood

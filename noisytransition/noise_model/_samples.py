@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..likelihood._channels import Channel
+from ..likelihood._pair_posterior import Channel
 from ..transition._checks import blocks_of_rows
 from ..transition._estimation import normalise_rows
 

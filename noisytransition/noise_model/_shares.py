@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..labels._arrays import as_array
 from ..labels._columns import read_names
+from ..labels._draw import of_samples, sums_by_group
 from ..labels._encode import shortened
-from ..labels._groups import of_samples, sums_by_group
 from ..likelihood._fit import NoiseFit, fit_noise, folds_of
 from ..likelihood._shrinkage import with_other_labels
 from ..transition._estimation import TINY, jeffreys_interval, normalise_rows
@@ -95,17 +95,17 @@ def prediction_powered(
     """
     parts = _stratified(predicted, of_verified, true, strata, weights, groups, design)
     m = sum(len(sums_by_group(part.true, part.groups)) for part in parts)  # draws
-    mean = _powered_mean(parts)
+    mean, variance, alone = _powered_mean(parts)
     unseen = _UNSEEN * max(part.share * part.weight_of_one for part in parts) ** 2
-    alone = mean.alone + unseen
-    variance = (mean.variance + unseen) * _student(m - len(parts))
+    alone = alone + unseen
+    variance = (variance + unseen) * _student(m - len(parts))
     base: Any = m
     if len(parts) > 1 or np.ptp(parts[0].weights) or groups is not None:  # random samples with the same variance
         counted = sum(part.share * part.mean(np.zeros(())) for part in parts)
         smooth = (m * counted + _UNSEEN) / (m + 2 * _UNSEEN)
         base = smooth * (1 - smooth) / alone
     n_effective = np.minimum(base * np.maximum(alone / variance, 1), len(predicted) + len(true))
-    return Estimate(np.clip(mean.mean, 0, 1), n_effective)
+    return Estimate(np.clip(mean, 0, 1), n_effective)
 
 
 class _Stratum(NamedTuple):
@@ -143,16 +143,8 @@ class _Stratum(NamedTuple):
         return float((of_draws**2).sum() / of_draws.sum() ** 2)
 
 
-class _PoweredMean(NamedTuple):
-    """Prediction-powered mean, its variance, and the variance of the mean of verified samples alone."""
-
-    mean: NDArray[np.float64]
-    variance: NDArray[np.float64]
-    alone: NDArray[np.float64]
-
-
-def _powered_mean(parts: list[_Stratum]) -> _PoweredMean:
-    """Compute the prediction-powered mean of any values."""
+def _powered_mean(parts: list[_Stratum]) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Prediction-powered mean of any values, its variance, and the variance of the mean of verified samples alone."""
 
     def variance(power: NDArray | float) -> Any:
         return sum(part.share**2 * part.variance(power) for part in parts)
@@ -167,7 +159,7 @@ def _powered_mean(parts: list[_Stratum]) -> _PoweredMean:
     shares = np.array([[part.share] for part in parts])
     mean = (shares * means).sum(axis=0)
     between = (shares * (means - mean) ** 2).sum(axis=0) / sum(len(part.predicted) for part in parts)
-    return _PoweredMean(mean, variance(power) + between, alone + between)
+    return mean, variance(power) + between, alone + between
 
 
 def _stratified(
@@ -227,13 +219,6 @@ def batch_shares(proba: NDArray, prior: NDArray) -> NDArray[np.float64]:
     return share
 
 
-def _at_shares_of_batch(predicted: list[NDArray]) -> tuple[NDArray, list[NDArray]]:
-    """Most likely shares of a batch, and all predictions for a population with these shares."""
-    prior = normalise_rows(predicted[0].mean(axis=0, keepdims=True) + TINY)[0]
-    share = batch_shares(predicted[2], prior)
-    return share, [normalise_rows(p * (share / prior), p) for p in predicted]
-
-
 class Population:
     """Samples of a fitted `LabelNoiseModel`, of which the verified samples are a random subset."""
 
@@ -249,11 +234,9 @@ class Population:
         # not the calibrated probabilities: their calibration has learned that these classes do not occur
         expected = self.of.candidates[0].proba[:, : self.c].mean(axis=0) * len(self.truth)
         if len(missing := model.classes_[(self.truth.sum(axis=0) == 0) & (expected > _MOST_EXPECTED)]):
-            warnings.warn(
-                f"No verified sample is of class {shortened(missing)}, although several were expected: shares and "
-                "accuracies may be biased. Draw samples to verify at random.",
-                stacklevel=3,
-            )
+            fact = f"No verified sample is of class {shortened(missing)}, although several were expected"
+            advice = "Shares and accuracies may be biased; draw samples to verify at random"
+            warnings.warn(f"{fact}. {advice}.", stacklevel=3)
 
     def subgroups(self, by: Any) -> Iterator[tuple[Any, _Masks]]:
         """Yield the name of each subgroup of the samples of X, and its samples."""
@@ -308,7 +291,10 @@ class Population:
         if len(missing := self.model.classes_[self.n_of_class(used) == 0]):
             raise ValueError(f"no sample of {missing.tolist()} is verified. A batch requires some of each class.")
         posteriors, probas = self._predictions(self.model._batch(proba, y_noisy))
-        share, scores = _at_shares_of_batch(probas if y_noisy is None else posteriors)
+        predicted = probas if y_noisy is None else posteriors
+        prior = normalise_rows(predicted[0].mean(axis=0, keepdims=True) + TINY)[0]
+        share = batch_shares(predicted[2], prior)
+        scores = [normalise_rows(p * (share / prior), p) for p in predicted]
         by_class = normalise_rows(posteriors[0].T @ scores[0] + TINY)
         solve = np.linalg.pinv(by_class)
         solved = scores[2] @ solve
@@ -332,10 +318,10 @@ class Population:
         of_verified = errors(posteriors[1], scores[1])[used[1]]
         true = errors(self.truth, scores[1])[used[1]]
         predicted = errors(posteriors[0], scores[0])
-        found = _powered_mean(_stratified(predicted, of_verified, true, *self._design(used)))
+        mean, variance, _ = _powered_mean(_stratified(predicted, of_verified, true, *self._design(used)))
         weights = self.truth[used[1]] @ ratio
         df = weights.sum() ** 2 / max((weights**2).sum(), TINY) - 1  # Kish, 1965
-        return found.mean, found.variance * _student(df)
+        return mean, variance * _student(df)
 
     @cached_property
     def _cross_fitted(self) -> tuple[list[NDArray], list[NDArray]]:

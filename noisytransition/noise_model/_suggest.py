@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
+from ..labels._draw import read_groups
 from ..labels._encode import encode, shortened
-from ..labels._groups import read_groups
 from ..likelihood._difference import relevant_difference
 from ..transition._checks import check_count
 from ..transition._estimation import normalise_rows
@@ -132,8 +132,8 @@ def plan_rates(model: Any, width: float, level: float) -> Plan:
     width.
     """
     rate = 1 - model.transition_matrix_.diagonal()
-    c = len(rate)
-    half_width, information = np.full(c, 0.5), np.zeros(c)
+    half_width = np.full(len(rate), 0.5)
+    information: Any = 0.0
     if model.uncertainty_ is not None:
         low, high = model.transition_interval(level)
         half_width = (high - low).diagonal() / 2
@@ -142,7 +142,7 @@ def plan_rates(model: Any, width: float, level: float) -> Plan:
     m = _z(level) ** 2 * bounded * (1 - bounded) * (1 / width**2 - information)
     m = np.ceil(np.maximum(m, 0) - 1e-9).astype(np.intp)
     samples = getattr(model, "out_of_fold_", None)
-    n_verified = np.zeros(c, dtype=np.intp) if samples is None else samples.pairs.sum(axis=1)[:c]
+    n_verified = 0 if samples is None else samples.pairs.sum(axis=1)[: len(rate)]
     columns = {"estimate": rate, "half_width": half_width, "n_verified": n_verified, "n_to_verify": m}
     n = int(m.sum())
     words = f"The noise rate of every class is known within ± {width:g}."
@@ -194,12 +194,11 @@ def plan_shares(model: Any, target: str, width: float, level: float) -> Plan:
     n = int(more.max())
     words = f"{what[0].upper()}{what[1:]} is known within ± {width:g}."
     if (goal <= 0).any():
-        words = f"± {width:g} is out of reach: if all samples are verified, an interval of {what} is ± "
-        words += f"{z * np.sqrt(least.max()):.2g}."
+        reached = f"if all samples are verified, an interval of {what} is ± {z * np.sqrt(least.max()):.2g}"
+        words = f"± {width:g} is out of reach: {reached}."
     elif n:
-        words = (
-            f"To know {what} within ± {width:g}, verify about {n} more samples of suggest_samples(target={target!r})."
-        )
+        advice = f"verify about {n} more samples of suggest_samples(target={target!r})"
+        words = f"To know {what} within ± {width:g}, {advice}."
     columns = {"estimate": p, "half_width": half_width, "n_verified": m, "n_to_verify": more}
     return Plan(data_frame(columns, table.index), n, words)
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noisytransition.labels._groups import design_effect, in_order_of_appearance, read_groups, sums_by_group
+from noisytransition.labels._draw import design_effect, in_order_of_appearance, read_groups, sums_by_group
 from noisytransition.labels._read import labels_of_fit
 
 names = st.lists(st.sampled_from("abcdef"), min_size=1, max_size=20)

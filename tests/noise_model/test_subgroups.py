@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 
 from noisytransition import EMTransitionClassifier, LabelNoiseModel, TransitionClassifierCV
-from noisytransition.labels._groups import read_groups
+from noisytransition.labels._draw import read_groups
 from noisytransition.likelihood._rectified import rectified
 from noisytransition.noise_model import _shares
 from noisytransition.noise_model._shares import prediction_powered
