@@ -81,8 +81,6 @@ def read(options: argparse.Namespace) -> tuple[Any, Any, list[str]]:
     if options.sample or options.source:
         table, labels = one_row_per_sample(table, options)
     true = table[options.verified].dropna().tolist() if options.verified else []
-    if len(true) == len(table):
-        raise ValueError(f"every row is verified in {options.verified!r}, so no label is left to judge.")
     given = set(labels.to_numpy().ravel())
     if true and given.isdisjoint(true):
         raise ValueError(f"{options.verified!r} has {true[0]!r}, which is no given label. Enter true labels there.")

@@ -253,7 +253,7 @@ def wrong_files():
         "no such feature": (reviews, ["--label", "llm", "--features", "stars"], "'stars'"),
         "numbers and text": (reviews.assign(llm=mixed), ["--label", "llm", *text], "numbers"),
         "ids": (reviews.assign(id=np.arange(n)), ["--label", "id", *text], str(n)),
-        "all verified": (reviews.assign(checked=reviews["llm"]), TEXT, "every row is verified"),
+        "all verified": (reviews.assign(checked=reviews["llm"]), TEXT, "all samples are verified"),
         "yes and no": (reviews.assign(checked=pd.Series(yes).where(np.arange(n) < 50)), TEXT, "'checked'"),
         "one class": (reviews.assign(llm="praise"), ["--label", "llm", *text], "2 classes"),
         "no features": (reviews[["llm", "checked"]], TEXT[:4], "--features"),

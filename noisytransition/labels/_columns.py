@@ -141,19 +141,17 @@ def read_names(values: Any, n: int, name: str) -> tuple[NDArray, NDArray[np.intp
 
 def _of_one_kind(columns: dict[str, Column]) -> dict[str, Column]:
     """Convert all labels to the type of the first column with labels. Raise for labels of other or several kinds."""
-    first = next((name for name, column in columns.items() if len(column.labels)), "")
+    used = {name: column.labels for name, column in columns.items() if len(column.labels)}
     converted = dict(columns)
-    for name, y in ((name, column.labels) for name, column in columns.items() if len(column.labels)):
+    for name, y in used.items():
         if y.dtype.kind in "OSV" and (strange := [label for label in y if not isinstance(label, str)]):
             kind = type(strange[0]).__name__
             raise ValueError(f"{name} has labels of type {kind}, or of several kinds. Use one, such as str.")
-        model = columns[first].labels
+        first, model = next(iter(used.items()))
         if kind_of(y) != kind_of(model):
-            raise ValueError(
-                f"labels of several kinds: {first} has {kind_of(model)} labels such as {model.item(0)!r}, but {name} "
-                f"has {kind_of(y)} labels such as {y.item(0)!r}. Use the same classes in all columns, and true labels "
-                f"instead of a mask; {ENCODE_ALL}."
-            )
+            fact = f"{first} has {kind_of(model)} labels such as {model.item(0)!r}, {name} has {kind_of(y)} labels"
+            advice = f"Use the same classes in all columns, and true labels instead of a mask; {ENCODE_ALL}"
+            raise ValueError(f"labels of several kinds: {fact} such as {y.item(0)!r}. {advice}.")
         if y.dtype.kind == "O" and model.dtype.kind == "U":
             y = y.astype(str)
         elif model.dtype.kind in "iu" and np.result_type(y, model).kind == "f":

@@ -42,18 +42,14 @@ _NOTES |= {"not_one_T", "not_separated", "under_trained"}
 # standard errors by which the accuracy of a classifier must be below that of the labels
 _ERRORS_OF_ACCURACY = 2.5
 _CHOSEN = (
-    "verified samples were chosen because their labels look wrong, not drawn at random, so scores and class shares "
-    "are biased; pass the probabilities of their draw in a column verified_probability of the labels, or verify "
-    "samples drawn at random"
+    "verified samples were chosen because their labels look wrong, so scores and class shares are biased; pass the "
+    "probabilities of their draw as verified_probability, or verify samples drawn at random"
 )
 _UNKNOWN_SHARES = (
     "each class has the same number of clean samples, unlike the noisy samples; if the clean samples are stratified, "
     "set verified_sampling='stratified'"
 )
-_NOT_VERIFIED = (
-    "no sample is verified: T rests on the classifier alone, and its error bars are too short; verify 50 samples, such "
-    "as those of suggest_samples"
-)
+_NOT_VERIFIED = "no sample is verified: T rests on the classifier, and error bars are too short; verify 50 samples"
 
 
 def diagnose(fit: NoiseFit, bars: TransitionUncertainty | None, classes: NDArray) -> dict[str, str]:
@@ -175,8 +171,8 @@ def _from_elsewhere(fit: NoiseFit, classes: NDArray) -> str:
     most = np.abs(difference).argmax()
     return (
         f"the verified samples differ from the others: the classifier predicts class {classes.tolist()[most]!r} with a "
-        f"mean probability of {means[most] + difference[most]:.2f} there and {means[most]:.2f} elsewhere. T, class "
-        "shares and accuracies assume that they were drawn at random; verify some samples drawn from all"
+        f"mean probability of {means[most] + difference[most]:.2f} there and {means[most]:.2f} elsewhere; verify some "
+        "samples drawn from all"
     )
 
 

@@ -70,10 +70,8 @@ class SourceFit(NamedTuple):
             more = f" and {len(order) - 5} others" if len(order) > 5 else ""
             found["sources_differ"] = f"T differs between sources, most for {named}{more} (see source_summary)"
         if not self.n_verified.any():
-            found["sources_not_verified"] = (
-                "no label of a source is verified, so the posterior assumes that sources err independently. Verify "
-                "some samples with labels to test this"
-            )
+            fact = "no label of a source is verified, so the posterior assumes that sources err independently"
+            found["sources_not_verified"] = f"{fact}. Verify some samples with labels to test this"
         return found
 
 
@@ -315,11 +313,9 @@ def from_other_sources(
     usual = values[~verified, most].mean()
     absent = names[common][~values[verified].any(axis=0)]
     none = f" No label of {shortened([str(name) for name in absent])} is verified." if len(absent) else ""
-    return {
-        "from_other_sources": f"{usual + difference[most]:.0%} of the verified samples have a label of "
-        f"{names[common][most]!s}, and {usual:.0%} of the others.{none} T, class shares and accuracies are those of "
-        "the verified sources; verify some samples of each source"
-    }
+    fact = f"{usual + difference[most]:.0%} of the verified samples have a label of {names[common][most]!s}"
+    advice = "T, class shares and accuracies are those of the verified sources; verify some samples of each source"
+    return {"from_other_sources": f"{fact}, and {usual:.0%} of the others.{none} {advice}"}
 
 
 def _folds(codes: NDArray, true: NDArray[np.intp]) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:

@@ -87,20 +87,16 @@ def _views(facts: Facts) -> list[str]:
     names = {"features": "the features", "label": "the given labels", "clean": "the verified samples alone"}
     ordered = sorted(facts["views"].items(), key=lambda view: -view[1])
     *first, last = (f"{names[view]} ({percent(share)})" for view, share in ordered)
-    return [
-        f"The classifier learned from {', '.join(first)} and {last}. A part counts less if it is wrong about held-out "
-        "verified samples, or repeats another part."
-    ]
+    advice = "A part counts less if it is wrong about held-out verified samples, or repeats another part"
+    return [f"The classifier learned from {', '.join(first)} and {last}. {advice}."]
 
 
 def _calibration(facts: Facts) -> list[str]:
     calibration = facts["calibration"]
     if calibration is None:
-        return [
-            "Not measured: the calibration requires clean samples that the classifier has not seen. "
-            "accuracy_interval and cross-validation by VerifiedKFold estimate the accuracy from verified samples.",
-            *_views(facts),
-        ]
+        advice = "accuracy_interval and cross-validation by VerifiedKFold estimate the accuracy from verified samples"
+        reason = "the calibration requires clean samples that the classifier has not seen"
+        return [f"Not measured: {reason}. {advice}.", *_views(facts)]
     accuracy = estimate(calibration["accuracy"], calibration["low"], calibration["high"])
     return [
         f"The accuracy on {count(calibration['n_rows'], 'clean sample')} is {accuracy} and the mean confidence "
