@@ -6,7 +6,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..labels._encode import shortened
+from ..labels._arrays import shortened
 from ..labels._pandas import in_class_order
 from ..likelihood._fit import gold_start
 from ..nets import NoisyLabelNet

@@ -1,10 +1,15 @@
-"""Convert what users pass to arrays of labels and numbers."""
+"""Convert what users pass to arrays of numbers, and labels of any kind to class indices."""
 
+import unicodedata
+from collections.abc import Iterable
 from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+# Maximum number of labels listed in an error
+_MOST_NAMED = 10
 
 
 def as_array(values: Any, name: str) -> NDArray:
@@ -45,6 +50,12 @@ def as_numbers(array: ArrayLike, name: str) -> NDArray:
         raise ValueError(f"{name} is not an array of numbers ({error}); pass equally long rows of floats.") from None
 
 
+def is_number(value: object) -> bool:
+    """Whether a value is a real number, and not a bool."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+# ---------------------------------------------------------------------------- class indices
 def check_label_indices(
     y: ArrayLike, n_classes: int | None = None, n_rows: int | None = None, name: str = "y"
 ) -> NDArray[np.intp]:
@@ -63,6 +74,109 @@ def check_label_indices(
     return y.astype(np.intp)
 
 
-def is_number(value: object) -> bool:
-    """Whether a value is a real number, and not a bool."""
-    return isinstance(value, Real) and not isinstance(value, bool)
+def class_indices(
+    y: ArrayLike, n_classes: int | None, n_rows: int | None, name: str, classes: ArrayLike | None = None
+) -> tuple[NDArray[np.intp], NDArray]:
+    """Encode labels as class indices; also return the classes: as given, the sorted text labels, or all indices."""
+    y = as_array(y, name)
+    if classes is not None:
+        classes = check_classes(classes, n_classes)
+    elif is_text(y):
+        classes = sorted_classes(y, n_classes, name)
+    indices = check_label_indices(y if classes is None else encode(y, classes, name), n_classes, n_rows, name)
+    return indices, np.arange(n_classes or 0) if classes is None else classes
+
+
+def indices_of_both(
+    y_true: ArrayLike, y_noisy: ArrayLike, n_classes: int | None, classes: ArrayLike | None
+) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray]:
+    """Class indices of true and noisy labels of the same samples, and the classes."""
+    y_true = as_array(y_true, "y_true")
+    y_noisy = as_array(y_noisy, "y_noisy")
+    if is_text(y_true) != is_text(y_noisy):
+        raise ValueError("only one of y_true and y_noisy has text labels. Use one kind of label.")
+    if classes is None and is_text(y_true):
+        both = np.concatenate([y_true.ravel(), y_noisy.ravel()])
+        classes = sorted_classes(both, n_classes, "y_true and y_noisy together")
+    y, names = class_indices(y_true, n_classes, None, "y_true", classes)
+    return y, class_indices(y_noisy, n_classes, len(y), "y_noisy", classes)[0], names
+
+
+def encode(y: NDArray, classes: NDArray, name: str = "y") -> NDArray[np.intp]:
+    """Index of each label in `classes`."""
+    order = np.argsort(classes)
+    try:
+        if len(y) and kind_of(y) != (kind := kind_of(of_one_type(classes))):
+            raise TypeError(f"{kind_of(y)} instead of {kind}")
+        place = np.minimum(np.searchsorted(classes, y, sorter=order), len(classes) - 1)
+    except TypeError as error:  # labels that cannot be compared
+        raise ValueError(f"{name} has labels of another kind than classes, or missing labels: {error}.") from None
+    index = order[place]
+    if (unknown := classes[index] != y).any():
+        fact = f"{name} has the label {y[unknown].tolist()[0]!r}, which is not among classes {shortened(classes)}"
+        raise ValueError(f"{fact}. Correct it, drop its samples, or add it to classes in fit.")
+    return index
+
+
+def sorted_classes(y: NDArray, n_classes: int | None, name: str = "y") -> NDArray:
+    """Sorted distinct labels; raise if their number differs from `n_classes`."""
+    try:
+        classes = np.unique(y)
+    except TypeError as error:  # labels that cannot be compared
+        raise ValueError(f"{name} has labels of several kinds or missing labels ({error}). Use one kind.") from None
+    if n_classes is not None and len(classes) != n_classes:
+        fact = f"{len(classes)} different labels {shortened(classes)} in {name}, but T or proba has {n_classes} classes"
+        raise ValueError(f"{fact}. Pass classes=, the labels in their order in T and proba.")
+    return classes
+
+
+def check_spelling(classes: NDArray, columns: Iterable[NDArray[np.intp]]) -> None:
+    """Raise for text labels that are equal but for spaces, Unicode form or case; columns have their positions.
+
+    Labels that differ in case are classes if they are in the same column, such as handwritten letters.
+    """
+    if kind_of(classes) != "text":
+        return
+    labels = classes.tolist()
+    spelt = [" ".join(unicodedata.normalize("NFC", str(label)).split()) for label in labels]
+    first: dict[str, int] = {}
+    for k, name in enumerate(spelt):
+        other = first.setdefault(name.casefold(), k)
+        is_class = spelt[other] != name and any({k, other} <= set(codes.tolist()) for codes in columns)
+        if other != k and not is_class:
+            pair = f"{labels[other]!a} and {labels[k]!a}"
+            raise ValueError(f"labels {pair} are equal but for case, spaces or Unicode form. Correct one of them.")
+
+
+def check_classes(classes: ArrayLike, n_classes: int | None = None) -> NDArray:
+    """Validate distinct classes, one per row of T."""
+    classes = as_array(classes, "classes")
+    c = classes.size if n_classes is None else n_classes
+    if classes.shape != (c,) or len(np.unique(classes)) != c:
+        raise ValueError(f"classes={classes.tolist()!r}; pass {c} different labels, one per row of T.")
+    return classes
+
+
+def of_one_type(labels: NDArray) -> NDArray:
+    """Convert an object array of booleans or numbers to their dtype."""
+    if labels.dtype.kind != "O":
+        return labels
+    are_bools = all(isinstance(label, bool | np.bool_) for label in labels.flat)
+    return np.array(labels.tolist()) if are_bools or all(map(is_number, labels.flat)) else labels
+
+
+def kind_of(labels: NDArray) -> str:
+    """Kind of labels, as by `of_one_type`: bool, number, date or text."""
+    names = {"b": "bool", "i": "number", "u": "number", "f": "number", "m": "date", "M": "date"}
+    return names.get(labels.dtype.kind, "text")
+
+
+def is_text(labels: NDArray) -> bool:
+    """Whether labels are text."""
+    return labels.dtype.kind == "U" or (labels.dtype.kind == "O" and any(isinstance(v, str) for v in labels.flat))
+
+
+def shortened(labels: Any) -> str:
+    """List at most 10 labels, for messages."""
+    names = labels.tolist() if hasattr(labels, "tolist") else labels
+    return f"{names[:_MOST_NAMED]}{' ...' if len(names) > _MOST_NAMED else ''}"

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ._arrays import as_array
-from ._encode import encode, kind_of, of_one_type, sorted_classes
+from ._arrays import as_array, encode, kind_of, of_one_type, sorted_classes
 from ._pandas import like_series, names_of_times, periods_in_order
 
 # Columns of a data frame of labels: true labels of verified samples, probabilities of their draw, groups of samples

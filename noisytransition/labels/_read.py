@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ._arrays import check_spelling, encode, kind_of, shortened
 from ._columns import (
     ENCODE_ALL,
     VERIFIED,
@@ -20,7 +21,6 @@ from ._columns import (
     split_columns,
 )
 from ._draw import read_groups, relative_probabilities, weights_of_draw, weights_of_labels
-from ._encode import check_spelling, encode, kind_of, shortened
 
 # smallest number of clean samples for a warning that all their noisy labels are true: a choice, not measured
 _MANY = 20

@@ -175,7 +175,10 @@ class CalibratedLikelihood:
             unit = np.ones(())
             most = min(most, MAX_ITER_FIRST)
         else:
-            unit = self.units(self.x, known)
+            # units in which the loss has a similar curvature along all logits of T
+            total = self.counts(self.x) + known
+            curvature = total * (1 - normalise_rows(total, total)) / self.n_rows + _LEAST_CURVATURE
+            unit = self.pack(1.0, np.ones(self.c), np.ones_like(T), 1 / np.sqrt(curvature))
             if self.c > SLOW_CLASSES:
                 most = _MAX_ITER_AGAIN
         found = minimum(lambda x: self.objective(x, known), self.x, unit, min(most, self.max_iter))
@@ -192,12 +195,6 @@ class CalibratedLikelihood:
     def pack(self, log_scale: float, bias: NDArray, matrix: NDArray, logits_T: NDArray) -> NDArray[np.float64]:
         """Concatenate all parameters; without B for many classes."""
         return np.concatenate([[log_scale], bias, matrix.ravel() if self.with_matrix else [], logits_T.ravel()])
-
-    def units(self, x: NDArray, known: NDArray) -> NDArray[np.float64]:
-        """Units of the parameters in which the loss has a similar curvature along all logits of T."""
-        total = self.counts(x) + known
-        scale_of_T = 1 / np.sqrt(total * (1 - normalise_rows(total, total)) / self.n_rows + _LEAST_CURVATURE)
-        return self.pack(1.0, np.ones(self.c), np.ones_like(scale_of_T), scale_of_T)
 
     def unpack(self, x: NDArray) -> tuple[float, NDArray, NDArray, NDArray]:
         """Split into log s, b, B and the logits of T."""

@@ -6,12 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, special
 
+from ..labels._arrays import shortened
 from ..labels._draw import is_balanced
-from ..labels._encode import shortened
 from ..transition._estimation import pair_counts
 from ._calibration import tempered_log_loss
-from ._class_prior import shares_differ
-from ._difference import relevant_difference
+from ._class_prior import relevant_difference, shares_differ
 from ._fit import NoiseFit
 from ._out_of_fold import OutOfFold
 from ._rules import EVIDENCE, WARN_P

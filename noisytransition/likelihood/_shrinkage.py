@@ -156,16 +156,16 @@ class Evidence:
         return float(np.log(per_sample).sum() + np.log((self.rates**2 / per_sample).sum()))
 
 
-def check_prior(prior: Prior, c: int, name: str = "prior") -> None:
+def check_prior(prior: Prior, c: int) -> None:
     """Raise an error for a prior that `em_transition_matrix` does not accept."""
     if isinstance(prior, str) and prior != "symmetric":
-        raise ValueError(f'{name}={prior!r}; pass "symmetric", superclasses of shape ({c},), a matrix, or None.')
+        raise ValueError(f'prior={prior!r}; pass "symmetric", superclasses of shape ({c},), a matrix, or None.')
     if prior is None or isinstance(prior, str):
         return
-    given = as_array(prior, name)
+    given = as_array(prior, "prior")
     if given.ndim == 2:
-        check_transition_matrix(given, c, name)
+        check_transition_matrix(given, c, "prior")
     elif given.shape != (c,):
-        raise ValueError(f"{name} has shape {given.shape}; pass shape ({c},), one superclass per class.")
+        raise ValueError(f"prior has shape {given.shape}; pass shape ({c},), one superclass per class.")
     elif not np.equal(given.astype(object), given.astype(object)).all():
-        raise ValueError(f"{name} has NaN; pass a superclass for each class.")
+        raise ValueError("prior has NaN; pass a superclass for each class.")

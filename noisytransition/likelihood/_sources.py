@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, sparse, special
 
+from ..labels._arrays import shortened
 from ..labels._draw import design_effect
-from ..labels._encode import shortened
 from ..transition._estimation import finite_log, normalise_rows
-from ._difference import mean_difference
+from ._class_prior import mean_difference
 from ._periods import shares_along_time
 from ._rules import EVIDENCE, N_FOLDS, WARN_P
 

@@ -243,7 +243,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     # ---- checks
     def _check_data(self, run: FitContext) -> None:
         """Raise for too few samples; several sources, no clean samples and stratified ones are valid."""
-        check_prior(self.prior, len(run.classes), "prior")
+        check_prior(self.prior, len(run.classes))
         check_folds(run.labels.labelled(), self.cv)
         if run.labels.groups is None:
             warn_of_groups(run.noisy, run.noisy.label)

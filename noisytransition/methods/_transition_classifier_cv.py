@@ -206,7 +206,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         labels = labels_of_fit(_num_samples(X), y, y_verified, beside, sources, sample_weight, groups)
         if labels.groups is None:
             warn_of_groups(X, labels.given[: labels.n_X])
-        check_prior(self.prior, len(labels.classes), "prior")
+        check_prior(self.prior, len(labels.classes))
         if labels.weights is not None and _weight_name(self.estimator) is None:
             raise ValueError(f"{type(self.estimator).__name__} does not accept sample_weight. Call fit without it.")
         check_folds(labels, self.cv)

@@ -7,9 +7,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..labels._arrays import as_floats, is_number
+from ..labels._arrays import as_floats, check_classes, is_number
 from ..labels._columns import SourceLabels, split_columns
-from ..labels._encode import check_classes
 from ..labels._pandas import in_class_order, like_series, names_of_rows, warn_of_order
 from ..labels._read import read_labels
 from ..likelihood._diagnostics import diagnose, warn_of_reasons

@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..labels._arrays import as_array
+from ..labels._arrays import as_array, shortened
 from ..labels._columns import read_names
 from ..labels._draw import of_samples, sums_by_group
-from ..labels._encode import shortened
 from ..likelihood._fit import NoiseFit, fit_noise, folds_of
 from ..likelihood._shrinkage import with_other_labels
 from ..transition._estimation import TINY, jeffreys_interval, normalise_rows

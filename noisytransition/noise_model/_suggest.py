@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
+from ..labels._arrays import encode, shortened
 from ..labels._draw import read_groups
-from ..labels._encode import encode, shortened
-from ..likelihood._difference import relevant_difference
+from ..likelihood._class_prior import relevant_difference
 from ..transition._checks import check_count
 from ..transition._estimation import normalise_rows
 from ..transition._noise import RandomState, as_generator

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csc_array
 
-from ..labels._arrays import as_array, as_floats
-from ..labels._encode import indices_of_both
+from ..labels._arrays import as_array, as_floats, indices_of_both
 from ..labels._pandas import in_class_order
 from ._checks import check_count, check_probabilities
 from ._estimation import finite_log

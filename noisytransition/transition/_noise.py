@@ -6,8 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..labels._arrays import as_array
-from ..labels._encode import check_classes, encode, sorted_classes
+from ..labels._arrays import as_array, check_classes, encode, sorted_classes
 from ..labels._pandas import in_class_order
 from ._checks import check_count, check_rate, check_transition_matrix
 

@@ -9,7 +9,7 @@ from scipy import optimize, special
 from training import refused
 
 from noisytransition import EMTransitionClassifier, LabelNoiseModel, load
-from noisytransition.likelihood._difference import mean_difference
+from noisytransition.likelihood._class_prior import mean_difference
 from noisytransition.likelihood._periods import _STEPS, shares_along_time
 
 N_PERIODS = 12
