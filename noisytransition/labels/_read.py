@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._arrays import check_spelling, encode, kind_of, shortened
+from ._arrays import check_spelling, encode, shortened
 from ._columns import (
     ENCODE_ALL,
     VERIFIED,
@@ -221,7 +221,7 @@ def _check_classes(labels: Labels, stacklevel: int) -> None:
         warnings.warn(f"{fact}. {advice}.", stacklevel=stacklevel)
     # -1 in addition to 0, 1, 2, ... marks missing labels; -1, 0 and 1 may be classes
     c = len(labels.classes)
-    if kind_of(labels.classes) != "number" or c < 3 or not np.array_equal(labels.classes, np.arange(-1, c - 1)):
+    if c < 3 or labels.classes.tolist() != list(range(-1, c - 1)):
         return
     name = "y"
     codes = labels.given[: labels.n_X]

@@ -177,23 +177,16 @@ def _from_elsewhere(fit: NoiseFit, classes: NDArray) -> str:
 
 def _not_one_T(fit: NoiseFit) -> str:
     """Labels contradict the assumption that one T holds for all samples."""
+    if fit.is_one_T and fit.conflict <= EVIDENCE:
+        return ""
+    fact = "samples that look like another class have more wrong labels"
     advice = "; verify samples that have a noisy label, so that T can be fitted to these pairs"
     if fit.is_one_T:
-        if fit.conflict <= EVIDENCE:
-            return ""
-        return (
-            "clean and noisy samples contradict each other under one T: the noise probably depends on the features, "
-            f"and T is at best an average over the samples{advice}"
-        )
-    if fit.out_of_fold.pairs.any():
-        return (
-            "the verified pairs contradict one T for all samples: the noise probably depends on the features, or many "
-            "verified labels are wrong; T is an average over the samples, fitted to the pairs"
-        )
-    return (
-        "the noise depends on the features: samples that look like another class have more wrong labels, and T is "
-        f"an average over the samples{advice}"
-    )
+        fact = "clean and noisy samples contradict each other under one T"
+    elif fit.out_of_fold.pairs.any():
+        fact = "the verified pairs contradict one T for all samples"
+        advice = ", unless many verified labels are wrong"
+    return f"{fact}: the noise probably depends on the features, and T is an average over the samples{advice}"
 
 
 def _under_trained(out_of_fold: OutOfFold, weights: NDArray) -> str:
@@ -213,12 +206,11 @@ def _under_trained(out_of_fold: OutOfFold, weights: NDArray) -> str:
 
 def _memorised(fit: NoiseFit) -> str:
     """The classifier agrees with noisy labels, or is certain of them, more than out-of-sample."""
-    given = fit.best.proba
-    noisy = fit.out_of_fold.noisy
-    if fit.calibration is not None:  # T is about all samples, including the verified ones
-        known = fit.out_of_fold.noisy_of_clean >= 0
-        given = np.concatenate([given, fit.best.proba_clean[known]])
-        noisy = np.concatenate([noisy, fit.out_of_fold.noisy_of_clean[known]])
+    of = fit.out_of_fold
+    known = of.noisy_of_clean >= 0
+    # T is about all samples, including the verified ones
+    given = np.concatenate([fit.best.proba, fit.best.proba_clean[known]])
+    noisy = np.concatenate([of.noisy, of.noisy_of_clean[known]])
     proba = fit.calibrated(given)
     predicted = given.argmax(axis=1)
     n = len(given)
@@ -234,7 +226,7 @@ def _memorised(fit: NoiseFit) -> str:
     of_noisy, of_clean = (proba.max(axis=1) for proba in fit.best[1:])
     if len(of_clean) < 2:
         return ""
-    of_clean = of_clean * fit.out_of_fold.weights_of_clean(fit.log_prior_ratio)
+    of_clean = of_clean * of.weights_of_clean(fit.log_prior_ratio)
     certain = of_noisy.mean()
     clean = of_clean.mean()
     error = of_clean.std(ddof=1) / len(of_clean) ** 0.5

@@ -145,14 +145,19 @@ def plan_rates(model: Any, width: float, level: float) -> Plan:
     n_verified = 0 if samples is None else samples.pairs.sum(axis=1)[: len(rate)]
     columns = {"estimate": rate, "half_width": half_width, "n_verified": n_verified, "n_to_verify": m}
     n = int(m.sum())
-    words = f"The noise rate of every class is known within ± {width:g}."
-    if n:
-        names = [f"{m[i]} of {model.classes_[i]}" for i in np.argsort(-m, kind="stable") if m[i]]
-        listed = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
-        words = f"To know the noise rate of every class within ± {width:g}, verify {n} more samples: {listed}."
-        if len(short := model.classes_[m > model.noisy_class_counts_]):
-            words += f" Fewer samples exist of class {shortened(short)}."
+    names = [f"{m[i]} of {model.classes_[i]}" for i in np.argsort(-m, kind="stable") if m[i]]
+    listed = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
+    words = _words("the noise rate of every class", width, f"{n} more samples: {listed}" if n else "")
+    if len(short := model.classes_[m > model.noisy_class_counts_]):
+        words += f" Fewer samples exist of class {shortened(short)}."
     return Plan(data_frame(columns, model.classes_), n, words)
+
+
+def _words(what: str, width: float, to_verify: str) -> str:
+    """The plan as a sentence; `to_verify` is empty if nothing has to be verified."""
+    if not to_verify:
+        return f"{what[0].upper()}{what[1:]} is known within ± {width:g}."
+    return f"To know {what} within ± {width:g}, verify {to_verify}."
 
 
 def _z(level: float) -> float:
@@ -192,13 +197,10 @@ def plan_shares(model: Any, target: str, width: float, level: float) -> Plan:
     more = half + np.sqrt(np.maximum(half**2 - m * (m - b), 0))
     more = np.where(now <= goal, 0, np.minimum(np.ceil(more), left)).astype(np.intp)
     n = int(more.max())
-    words = f"{what[0].upper()}{what[1:]} is known within ± {width:g}."
+    words = _words(what, width, f"about {n} more samples of suggest_samples(target={target!r})" if n else "")
     if (goal <= 0).any():
         reached = f"if all samples are verified, an interval of {what} is ± {z * np.sqrt(least.max()):.2g}"
         words = f"± {width:g} is out of reach: {reached}."
-    elif n:
-        advice = f"verify about {n} more samples of suggest_samples(target={target!r})"
-        words = f"To know {what} within ± {width:g}, {advice}."
     columns = {"estimate": p, "half_width": half_width, "n_verified": m, "n_to_verify": more}
     return Plan(data_frame(columns, table.index), n, words)
 

@@ -200,9 +200,9 @@ def _clean(
         raise ValueError("proba_clean and y_clean (X_clean and y_clean) go together. Pass both with noisy labels.")
     if proba is not None:
         proba = model._proba(proba, calibrated)
-        y = complete_codes(y, model.classes_, len(proba), "y_clean (y_clean)")
+        y = complete_codes(y, model.classes_, len(proba), "y_clean")
         if y_noisy is not None:
-            y_noisy = complete_codes(y_noisy, model.classes_, len(proba), "y_clean_noisy (y_clean_noisy)")
+            y_noisy = complete_codes(y_noisy, model.classes_, len(proba), "y_clean_noisy")
     else:
         is_pair = (samples.noisy >= 0) & (samples.true >= 0)
         if not is_pair.any():

@@ -178,9 +178,8 @@ def _rows_of_all_classes(weights: NDArray, advice: str) -> NDArray[np.float64]:
     return normalise_rows(weights)
 
 
-def floor_transition_matrix(T: ArrayLike, floor: float) -> NDArray[np.float64]:
+def floor_transition_matrix(T: NDArray, floor: float) -> NDArray[np.float64]:
     """Raise every entry to at least `floor`, and scale the rest of its row down."""
-    T = check_transition_matrix(T)
     return floor + (1 - len(T) * floor) * normalise_rows(np.maximum(T, floor) - floor)
 
 
