@@ -33,28 +33,12 @@ def start_of_transition(
     percentile: float | Literal["auto"] | None = None,
     **of_warm_up: Any,
 ) -> tuple[NDArray[np.float64], Any]:
-    """Estimate the initial T, with a warm-up by cross-entropy on the noisy samples if needed.
+    """Estimate the initial T, with a warm-up by cross-entropy on the noisy samples if needed or with `needs_net`.
 
-    Parameters
-    ----------
-    run : FitContext
-    init : str or array-like of shape (n_classes, n_classes)
-        Parameter `transition_init`: a name in `docs/methods/index.rst`, or T in class order.
-    epochs : int, optional
-        Epochs of the warm-up. Default: epochs of the fit.
-    needs_net : bool, default=False
-        Whether to train the warm-up even if `init` does not need it.
-    percentile : float, "auto" or None
-        `percentile` of `anchor_transition_matrix`.
-    **of_warm_up
-        Parameters of `FitContext.train` for the warm-up.
-
-    Returns
-    -------
-    T : ndarray of shape (n_classes, n_classes)
-        Entries are at least 1e-3 / n_classes: the meta-gradient of the exact identity is zero.
-    net : NoisyLabelNet or None
-        Warm-up, if it was trained.
+    `init` is the parameter `transition_init`: a name in `docs/methods/index.rst`, or T in class order. The warm-up has
+    the epochs of the fit by default, and the parameters `of_warm_up` of `FitContext.train`. `percentile` is as in
+    `anchor_transition_matrix`. Return T, with entries of at least 1e-3 / n_classes since the meta-gradient of the exact
+    identity is zero; and the net of the warm-up, or None.
     """
     T = None
     if not isinstance(init, str):
@@ -79,9 +63,7 @@ def _from_counts(run: FitContext) -> NDArray[np.float64]:
     noisy = run.labels.noisy_of_clean
     is_pair = noisy >= 0
     if not is_pair.any():
-        raise ValueError(
-            "transition_init='count' needs noisy labels of clean samples. Pass y_clean_noisy or y_verified."
-        )
+        raise ValueError("transition_init='count' needs clean samples with noisy labels. Pass y_clean_noisy.")
     weights = run.clean.columns.get("sample_weight", np.ones(len(noisy)))
     counts = np.bincount((c * run.clean.label + noisy)[is_pair], weights[is_pair], minlength=c * c)
     return normalise_rows(counts.reshape(c, c) + 1 / c)
@@ -97,11 +79,8 @@ def _from_warm_up(
     if name == "confusion":
         return confusion_transition_matrix(proba, run.noisy.label)
     if absent := classes_without_clean_rows(run):
-        warnings.warn(
-            f"No clean sample of class {shortened(absent)}: an anchor point gives its row of the initial T. Verify "
-            "samples of this class.",
-            stacklevel=5,
-        )
+        fact = f"No clean sample of class {shortened(absent)}: an anchor point gives its row of the initial T"
+        warnings.warn(f"{fact}. Verify samples of this class.", stacklevel=5)
     return gold_start(proba, net.predict_proba(run.clean), run.clean.label, is_shrunk=name == "gold-shrunk")
 
 
@@ -112,16 +91,8 @@ def classes_without_clean_rows(run: FitContext) -> list[Any]:
 def keep_transition(clf: Any, run: FitContext, start: NDArray[np.float64], net: NoisyLabelNet | None = None) -> None:
     """Set the fitted attributes of T: `noise_model_`, `transition_init_` and `transition_history_`.
 
-    The class counts are the maximum-likelihood estimate from the counts of the noisy labels, given T.
-
-    Parameters
-    ----------
-    clf : NoisyLabelClassifier
-    run : FitContext
-    start : ndarray of shape (n_classes, n_classes)
-        Initial T.
-    net : NoisyLabelNet, optional
-        Net with the learned T in its loss. Default: T is the initial T.
+    T is that in the loss of the net, by default the initial T, `start`. The class counts are the maximum-likelihood
+    estimate from the counts of the noisy labels, given T.
     """
     T = start
     history = [start]

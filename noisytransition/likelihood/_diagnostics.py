@@ -119,11 +119,9 @@ def worse_than_labels(proba: NDArray, true: NDArray, noisy: NDArray) -> dict[str
     gain = labels.astype(float) - right
     if len(gain) < 2 or gain.mean() <= _ERRORS_OF_ACCURACY * gain.std(ddof=1) / len(gain) ** 0.5:
         return {}
-    return {
-        "worse_than_labels": "the classifier is worse than the labels: on held-out verified samples its accuracy is "
-        f"{right.mean():.0%}, the accuracy of the given labels {labels.mean():.0%}. Use other features, another "
-        "classifier or more epochs, and label_posterior for samples with a label"
-    }
+    fact = f"on held-out verified samples its accuracy is {right.mean():.0%}, that of given labels {labels.mean():.0%}"
+    advice = "Use other features, another classifier or more epochs, and label_posterior for samples with a label"
+    return {"worse_than_labels": f"the classifier is worse than the labels: {fact}. {advice}"}
 
 
 def _codes(fit: NoiseFit, bars: TransitionUncertainty | None, classes: NDArray) -> str:
@@ -141,10 +139,8 @@ def _codes(fit: NoiseFit, bars: TransitionUncertainty | None, classes: NDArray) 
     named = ", ".join(
         f"{i!r} as {j!r}" for i, j in zip(classes[moved].tolist(), classes[order[moved]].tolist(), strict=True)
     )
-    return (
-        f"are y, the verified labels and the columns of probabilities coded alike? Most samples that are verified "
-        f"as one class are labelled or predicted as another: {named}"
-    )
+    fact = f"Most samples that are verified as one class are labelled or predicted as another: {named}"
+    return f"are y, the verified labels and the columns of probabilities coded alike? {fact}"
 
 
 def _better_order(lower: NDArray, upper: NDArray) -> NDArray[np.intp]:
@@ -168,11 +164,9 @@ def _from_elsewhere(fit: NoiseFit, classes: NDArray) -> str:
         return ""
     means = of_noisy.mean(axis=0)
     most = np.abs(difference).argmax()
-    return (
-        f"the verified samples differ from the others: the classifier predicts class {classes.tolist()[most]!r} with a "
-        f"mean probability of {means[most] + difference[most]:.2f} there and {means[most]:.2f} elsewhere; verify some "
-        "samples drawn from all"
-    )
+    fact = f"the verified samples differ from the others: the classifier predicts class {classes.tolist()[most]!r}"
+    mean = f"a mean probability of {means[most] + difference[most]:.2f} there and {means[most]:.2f} elsewhere"
+    return f"{fact} with {mean}; verify some samples drawn from all"
 
 
 def _not_one_T(fit: NoiseFit) -> str:
@@ -198,10 +192,8 @@ def _under_trained(out_of_fold: OutOfFold, weights: NDArray) -> str:
     guessing = np.log(len(out_of_fold.pairs))
     if len(y) < 2 or fell.mean() <= _FALLING * fell.std() / len(y) ** 0.5 or end.mean() <= _HIGH_LOSS * guessing:
         return ""
-    return (
-        f"the network is under-trained: its loss on held-out clean samples, {end.mean():.2f} (guessing: "
-        f"{guessing:.2f}), was still decreasing at the end; use more epochs or a larger lr"
-    )
+    loss = f"its loss on held-out clean samples, {end.mean():.2f} (guessing: {guessing:.2f})"
+    return f"the network is under-trained: {loss}, was still decreasing at the end; use more epochs or a larger lr"
 
 
 def _memorised(fit: NoiseFit) -> str:
@@ -218,11 +210,9 @@ def _memorised(fit: NoiseFit) -> str:
     expected = np.einsum("ni,ni->n", proba, fit.transition_matrix.T[predicted]).mean()
     least = _AGREEMENT if fit.is_one_T else _AGREEMENT_WITHOUT_ONE_T
     if agreement - expected > least + _ERRORS_OF_AGREEMENT * (agreement * (1 - agreement) / n) ** 0.5:
-        return (
-            f"the classifier agrees with {agreement:.0%} of the noisy labels, but T implies {expected:.0%}: it has "
-            "memorised labels or predicts the noisy label, or the noise depends on the features; use out-of-sample "
-            "probabilities and verify samples"
-        )
+        fact = f"the classifier agrees with {agreement:.0%} of the noisy labels, but T implies {expected:.0%}"
+        reason = "it has memorised labels or predicts the noisy label, or the noise depends on the features"
+        return f"{fact}: {reason}; use out-of-sample probabilities and verify samples"
     of_noisy, of_clean = (proba.max(axis=1) for proba in fit.best[1:])
     if len(of_clean) < 2:
         return ""
@@ -232,7 +222,6 @@ def _memorised(fit: NoiseFit) -> str:
     error = of_clean.std(ddof=1) / len(of_clean) ** 0.5
     if certain - clean <= _CERTAINTY + _ERRORS_OF_CERTAINTY * error:
         return ""
-    return (
-        f"the classifier is more certain of noisy samples ({certain:.2f}) than of clean ones ({clean:.2f}): labels "
-        "were memorised, or clean samples have another distribution; use out-of-sample probabilities"
-    )
+    fact = f"the classifier is more certain of noisy samples ({certain:.2f}) than of clean ones ({clean:.2f})"
+    reason = "labels were memorised, or clean samples have another distribution"
+    return f"{fact}: {reason}; use out-of-sample probabilities"

@@ -60,10 +60,9 @@ class SourceFit(NamedTuple):
         correlation, pvalue, pair = self.dependence
         if pvalue < WARN_P:
             who = f"{pair[0]!s} and {pair[1]!s}" if len(pair) else "sources"
-            found["dependent_sources"] = (
-                f"{who} err together: their errors in verified samples have a correlation of {correlation:.2f}. "
-                f"Held-out verified samples selected a mean weight of {self.weights.mean():.2f} in the posterior"
-            )
+            fact = f"their errors in verified samples have a correlation of {correlation:.2f}"
+            weight = f"a mean weight of {self.weights.mean():.2f} in the posterior"
+            found["dependent_sources"] = f"{who} err together: {fact}. Held-out verified samples selected {weight}"
         if (self.log_evidence > EVIDENCE).any():
             order = np.argsort(-self.log_evidence)[: int((self.log_evidence > EVIDENCE).sum())]
             named = ", ".join(f"{self.names[s]!s} ({self.right[s]:.0%} correct)" for s in order[:5])

@@ -238,10 +238,8 @@ def reasons_to_verify(
     difference = relevant_difference(batch, usual, None, codes)
     if difference is not None:
         most = np.abs(difference).argmax()
-        reasons["classes"] = (
-            f"the classifier predicts class {classes[most]!r} for {batch[:, most].mean():.0%} of the samples, and for "
-            f"{usual[:, most].mean():.0%} of those of fit; {_ADVICE}"
-        )
+        fact = f"the classifier predicts class {classes[most]!r} for {batch[:, most].mean():.0%} of the samples"
+        reasons["classes"] = f"{fact}, and for {usual[:, most].mean():.0%} of those of fit; {_ADVICE}"
     if (noisy >= 0).any():
         reasons |= _other_labels(len(classes), proba, noisy, of_fit, codes)
     return reasons

@@ -43,11 +43,8 @@ def _noise(facts: Facts) -> list[str]:
     verdict = "Both estimates agree."
     if low > counted["high"] or counted["low"] > high:
         verdict = "The estimates disagree: verified samples are not a random sample, or one T is not enough."
-    return [
-        share,
-        f"Wrong labels of {count(counted['n_rows'], 'verified sample')}: {counted['n_wrong']:,}, or "
-        f"{estimate(counted['rate'], counted['low'], counted['high'])}. {verdict}",
-    ]
+    wrong = f"{counted['n_wrong']:,}, or {estimate(counted['rate'], counted['low'], counted['high'])}"
+    return [share, f"Wrong labels of {count(counted['n_rows'], 'verified sample')}: {wrong}. {verdict}"]
 
 
 def _transition(facts: Facts) -> list[str]:
@@ -73,10 +70,8 @@ def _classes(facts: Facts) -> list[str]:
     elif facts["data"]["error_bars"]:
         sentences = ["No class is at risk: none has a high noise rate, few samples, or a label that could swap."]
     if n_rows := classes["n_to_verify"]:
-        sentences.append(
-            f"To know the noise rate of every class within ± 0.05, verify {count(n_rows, 'more sample')} with a noisy "
-            'label (column "to verify").'
-        )
+        advice = f"verify {count(n_rows, 'more sample')} with a noisy label"
+        sentences.append(f'To know the noise rate of every class within ± 0.05, {advice} (column "to verify").')
     return sentences
 
 
@@ -110,18 +105,14 @@ def _calibration(facts: Facts) -> list[str]:
 def _label_issues(facts: Facts) -> list[str]:
     issues = facts["label_issues"]
     rows = count(issues["n_rows"], "sample" if issues["n_rows"] == facts["data"]["n_rows"] else "unverified sample")
-    sentences = [
-        f"Labels that are more probably wrong than correct: {issues['n_issues']:,} of {rows}; "
-        f"{issues['n_expected']:,.0f} wrong labels are expected."
-    ]
+    fact = f"Labels that are more probably wrong than correct: {issues['n_issues']:,} of {rows}"
+    sentences = [f"{fact}; {issues['n_expected']:,.0f} wrong labels are expected."]
     if left_out := issues["n_issues"] - len(issues["listed"]):
         sentences.append(f"{left_out:,} are not listed: increase max_samples, or call find_label_issues.")
     if issues["memorised"]:
-        sentences.append(
-            f"The classifier agrees with {percent(issues['agreement'])} of the labels, but by T only "
-            f"{percent(issues['right'])} are correct: it memorised wrong labels. Pass out-of-fold probabilities "
-            "as proba=."
-        )
+        fact = f"The classifier agrees with {percent(issues['agreement'])} of the labels"
+        by_T = f"by T only {percent(issues['right'])} are correct"
+        sentences.append(f"{fact}, but {by_T}: it memorised wrong labels. Pass out-of-fold probabilities as proba=.")
     advice = "Suggestions depend on this classifier and this T. Inspect a sample before you change its label."
     return [*sentences, advice]
 
