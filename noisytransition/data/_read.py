@@ -13,8 +13,8 @@ from skorch.helper import SliceDict
 from torch import Tensor
 from torch.utils.data import Dataset, Subset, TensorDataset
 
-from ..labels._arrays import as_array, of_one_type, refuse_masked
-from ..labels._columns import has_minus_one, split_columns
+from ..labels._arrays import as_array, has_minus_one, of_one_type, refuse_masked
+from ..labels._columns import split_columns
 from ..labels._draw import weights_by_given_label
 from ..labels._pandas import warn_of_order
 from ..labels._read import Labels, SeparateLabels, labels_of_fit, read_labels

@@ -176,6 +176,12 @@ def is_text(labels: NDArray) -> bool:
     return labels.dtype.kind == "U" or (labels.dtype.kind == "O" and any(isinstance(v, str) for v in labels.flat))
 
 
+def has_minus_one(*labels: Any) -> bool:
+    """Whether -1 is a label, so that it cannot mark missing labels."""
+    arrays = [np.asarray(y) for y in labels if y is not None]
+    return any(y.dtype.kind in "if" and (y == -1).any() for y in arrays)
+
+
 def shortened(labels: Any) -> str:
     """List at most 10 labels, for messages."""
     names = labels.tolist() if hasattr(labels, "tolist") else labels

@@ -76,12 +76,6 @@ def complete_column(y: Any, n: int, name: str) -> Column:
     return column
 
 
-def has_minus_one(*labels: Any) -> bool:
-    """Whether -1 is a label, so that it cannot mark missing labels."""
-    arrays = [np.asarray(y) for y in labels if y is not None]
-    return any(y.dtype.kind in "if" and (y == -1).any() for y in arrays)
-
-
 def _one_dimensional(y: Any, n: int, name: str) -> Any:
     """Validate the shape of n labels, and return a list or a 1-d array."""
     if hasattr(y, "toarray"):
@@ -216,12 +210,7 @@ class GivenLabels(NamedTuple):
 
 
 def split_columns(
-    y: Any,
-    y_verified: Any = None,
-    name: str = "y",
-    sources: Any = None,
-    probability: Any = None,
-    groups: Any = None,
+    y: Any, y_verified: Any = None, name: str = "y", sources: Any = None, probability: Any = None, groups: Any = None
 ) -> GivenLabels:
     """Separate the columns of a data frame of labels.
 

@@ -7,16 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._arrays import check_spelling, encode, shortened
+from ._arrays import check_spelling, encode, has_minus_one, shortened
 from ._columns import (
     ENCODE_ALL,
-    VERIFIED,
     Column,
     GivenLabels,
     SourceLabels,
     complete_column,
     encoded,
-    has_minus_one,
     read_column,
     split_columns,
 )
@@ -173,7 +171,7 @@ def labels_of_fit(
     labels = read_weighted_labels(columns, n, separate, sample_weight)
     if columns.verified is not None and not len(labels.clean):
         advice = "Enter true labels; in cross-validation, use VerifiedKFold or shuffle the folds"
-        raise ValueError(f"no sample is verified: y_verified, or the column {VERIFIED!r}, has no label. {advice}.")
+        raise ValueError(f"no sample is verified: y_verified, or the column 'verified', has no label. {advice}.")
     check_classification_targets(labels.classes[labels.noisy[labels.noisy >= 0]])
     with warnings.catch_warnings():  # few clean samples with many classes are no regression target
         warnings.filterwarnings("ignore", "The number of unique classes is greater")

@@ -348,11 +348,7 @@ def _exp(z: NDArray, axis: int) -> NDArray[np.float64]:
 
 # ---------------------------------------------------------------------------- helpers
 def minimum(
-    objective: Callable[[NDArray], tuple[float, NDArray]],
-    x: NDArray,
-    unit: NDArray,
-    max_iter: int,
-    bounds: Any = None,
+    objective: Callable[[NDArray], tuple[float, NDArray]], x: NDArray, unit: NDArray, max_iter: int, bounds: Any = None
 ) -> Any:
     """Result of L-BFGS from x, with parameters and bounds in these units; x of the result is unscaled."""
 

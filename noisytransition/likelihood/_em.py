@@ -292,8 +292,7 @@ def first_maximum(
         shrunk = _with_strong_prior(likelihood, first, prior)
         if shrunk is None and is_rough and not found.converged:
             found = likelihood.maximise(found.transition_matrix)
-            log_evidence = with_prior(found, prior).log_evidence
-            shrunk = found._replace(prior=first.prior, log_evidence=log_evidence)
+            shrunk = found._replace(prior=first.prior, log_evidence=with_prior(found, prior).log_evidence)
         first = shrunk or first
     return FirstMaximum(likelihood, init, prior, first)
 

@@ -48,12 +48,8 @@ def fit_feature_dependent_noise(
     once, is above 3, and the clean samples are at least as likely. Also return None with a class that has probability 0
     in all samples.
 
-    Parameters
-    ----------
-    one_T : FirstMaximum
-        Maximum of a `CalibratedLikelihood` without pairs, with at most 20 classes. Its likelihood is modified.
-    proba_clean, y_clean : ndarray of shape (n_clean, c) and int of shape (n_clean,)
-        Probabilities and true labels of the clean samples.
+    `one_T` is the maximum of a `CalibratedLikelihood` without pairs, with at most 20 classes. Its likelihood is
+    modified. `proba_clean` of shape (n_clean, c) and `y_clean` are those of the clean samples.
 
     References
     ----------

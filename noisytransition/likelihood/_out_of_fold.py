@@ -142,7 +142,11 @@ def read_out_of_fold(
     n, c = checked_probabilities(proba).shape
     if not n:
         raise ValueError("proba has no rows; pass the probabilities of at least one sample that is not verified.")
-    separate = _separate(*clean, c)
+    proba_clean, y_clean, y_clean_noisy = clean
+    if (proba_clean is None) != (y_clean is None) or (proba_clean is None and y_clean_noisy is not None):
+        raise ValueError("proba_clean and y_clean go together. Pass both or none; y_clean_noisy requires both.")
+    m = 0 if proba_clean is None else len(checked_probabilities(proba_clean, c, "proba_clean"))
+    separate = SeparateLabels(m, y_clean, y_clean_noisy)
     if classes is not None:
         classes = check_classes(classes, max(np.size(classes), c))
     labels = read_weighted_labels(columns, n, separate, sample_weight, classes)
@@ -150,7 +154,7 @@ def read_out_of_fold(
     if classes is None:
         labels = labels.of_classes(_classes(proba, labels.classes, c))
     check_columns(labels, c)
-    return out_of_fold_of(_candidate(proba, clean[0], labels, c), labels), labels.classes, c
+    return out_of_fold_of(_candidate(proba, proba_clean, labels, c), labels), labels.classes, c
 
 
 def without_features(
@@ -165,14 +169,6 @@ def without_features(
     c = len(classes)
     of_clean = None if y_clean is None else np.full((separate.n, c), 1 / c)
     return np.full((n, c), 1 / c), (of_clean, y_clean, y_clean_noisy), classes
-
-
-def _separate(proba: ArrayLike | None, y: ArrayLike | None, y_noisy: ArrayLike | None, c: int) -> SeparateLabels:
-    """Labels of the separate clean samples, possibly none."""
-    if (proba is None) != (y is None) or (proba is None and y_noisy is not None):
-        raise ValueError("proba_clean and y_clean go together. Pass both or none; y_clean_noisy requires both.")
-    m = 0 if proba is None else len(checked_probabilities(proba, c, "proba_clean"))
-    return SeparateLabels(m, y, y_noisy)
 
 
 def _candidate(proba: ArrayLike, proba_clean: ArrayLike | None, labels: Labels, c: int) -> Candidate:
