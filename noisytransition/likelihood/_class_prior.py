@@ -8,7 +8,7 @@ from scipy import special
 
 from ..labels._draw import design_effect
 from ..transition._estimation import finite_log
-from ._calibration import CalibratedLikelihood, Calibration
+from ._calibration import CalibratedLikelihood
 from ._em import replace_zeros
 from ._rules import WARN_P
 
@@ -115,9 +115,6 @@ def shift_class_prior(proba: NDArray, log_prior_ratio: NDArray | float) -> NDArr
     return special.softmax(finite_log(proba) + log_prior_ratio, axis=1) if np.any(log_prior_ratio) else proba
 
 
-def log_scores(
-    calibration: Calibration | None, proba: NDArray, y: NDArray, log_prior_ratio: NDArray | float
-) -> NDArray[np.float64]:
+def log_scores(calibration: Any, proba: NDArray, y: NDArray, log_prior_ratio: NDArray | float) -> NDArray[np.float64]:
     """Log-likelihood of the label of each clean sample."""
-    assert calibration is not None  # there are clean samples
     return finite_log(shift_class_prior(calibration(proba), log_prior_ratio)[np.arange(len(y)), y])

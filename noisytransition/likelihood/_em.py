@@ -223,8 +223,7 @@ class FirstMaximum(NamedTuple):
 
     def with_weights(self, weights: NDArray) -> FirstMaximum:
         """Maximum with other weights of the clean samples, and its prior; starts from this one."""
-        assert isinstance(self.likelihood, CalibratedLikelihood)  # there are clean samples
-        likelihood = copy(self.likelihood)
+        likelihood: Any = copy(self.likelihood)
         likelihood.clean_weight = weights
         counts = pseudo_counts(self.found)
         found = likelihood.maximise(self.found.transition_matrix, counts)
