@@ -13,7 +13,7 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.utils import check_consistent_length
 
 from .datasets import ComparisonData
-from .labels._pandas import in_class_order
+from .labels._arrays import in_class_order
 from .methods import METHODS, NoisyLabelClassifier
 from .transition import sampling_limit, transition_error
 from .transition._checks import check_transition_matrix

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from torch.utils.data import Dataset, Subset
 
-from .labels._arrays import check_label_indices
-from .labels._pandas import in_class_order
+from .labels._arrays import check_label_indices, in_class_order
 from .transition import flip_labels
 from .transition._checks import check_count, check_transition_matrix
 from .transition._noise import RandomState, as_generator

@@ -13,8 +13,8 @@ from sklearn.utils.metadata_routing import MetadataRequest
 from sklearn.utils.validation import _num_samples
 
 from .data._read import rows_to_score
+from .labels._arrays import in_class_order
 from .labels._columns import VERIFIED, split_columns
-from .labels._pandas import in_class_order
 from .labels._read import read_labels
 from .transition import transition_error
 from .transition._checks import check_transition_matrix

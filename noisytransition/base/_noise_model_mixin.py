@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..data._read import Samples, validate_rows
-from ..labels._pandas import names_of_rows, warn_of_order
+from ..labels._arrays import names_of_rows, warn_of_order
 from ..noise_model._model import LabelNoiseModel
 from ..noise_model._suggest import reasons_to_verify
 from ..report import NoiseReport, noise_report

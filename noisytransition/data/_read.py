@@ -13,10 +13,9 @@ from skorch.helper import SliceDict
 from torch import Tensor
 from torch.utils.data import Dataset, Subset, TensorDataset
 
-from ..labels._arrays import as_array, has_minus_one, of_one_type, refuse_masked
+from ..labels._arrays import as_array, has_minus_one, of_one_type, refuse_masked, warn_of_order
 from ..labels._columns import split_columns
 from ..labels._draw import weights_by_given_label
-from ..labels._pandas import warn_of_order
 from ..labels._read import Labels, SeparateLabels, labels_of_fit, read_labels
 from ..meta_gradient._forward_pass import ARRAYS, has_parts
 from ..nets import DatasetRows, Rows

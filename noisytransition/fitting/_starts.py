@@ -6,8 +6,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..labels._arrays import shortened
-from ..labels._pandas import in_class_order
+from ..labels._arrays import in_class_order, shortened
 from ..likelihood._fit import gold_start
 from ..nets import NoisyLabelNet
 from ..noise_model._model import LabelNoiseModel

@@ -8,16 +8,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ._arrays import as_array, encode, kind_of, of_one_type, sorted_classes
-from ._pandas import like_series, names_of_times, periods_in_order
+from ._arrays import (
+    ENCODE_ALL,
+    as_array,
+    encode,
+    kind_of,
+    like_series,
+    names_of_times,
+    of_one_type,
+    periods_in_order,
+    sorted_classes,
+)
 
 # Columns of a data frame of labels: true labels of verified samples, probabilities of their draw, groups of samples
 VERIFIED, PROBABILITY, GROUP = "verified", "verified_probability", "group"
-# end of error messages about classes that differ from y
-ENCODE_ALL = (
-    "if y was encoded as 0, 1, 2, ... by VotingClassifier or cross_val_predict(method='predict_proba'), encode y and "
-    "clean labels by a LabelEncoder first"
-)
 # names that look like these columns, and are no sources
 _LIKE_VERIFIED = {VERIFIED, PROBABILITY, "y_verified", "y_true", "true", "true_label", "checked", "correct", "gold"}
 _LIKE_VERIFIED |= {"correct_label", "ground_truth", "reviewed"}

@@ -7,17 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._arrays import check_spelling, encode, has_minus_one, shortened
-from ._columns import (
-    ENCODE_ALL,
-    Column,
-    GivenLabels,
-    SourceLabels,
-    complete_column,
-    encoded,
-    read_column,
-    split_columns,
-)
+from ._arrays import ENCODE_ALL, check_spelling, encode, has_minus_one, shortened
+from ._columns import Column, GivenLabels, SourceLabels, complete_column, encoded, read_column, split_columns
 from ._draw import read_groups, relative_probabilities, weights_of_draw, weights_of_labels
 
 # smallest number of clean samples for a warning that all their noisy labels are true: a choice, not measured

@@ -6,10 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..labels._arrays import as_array, check_classes, sorted_classes
+from ..labels._arrays import as_array, check_classes, in_class_order, sorted_classes, warn_of_order
 from ..labels._columns import GivenLabels, SourceLabels
 from ..labels._draw import is_balanced, is_chosen_by_suspicion, of_samples, weights_of_draw, weights_of_labels
-from ..labels._pandas import in_class_order, warn_of_order
 from ..labels._read import Labels, SeparateLabels, check_labels_of_fit, read_labels, read_weighted_labels
 from ..transition._checks import check_probabilities, checked_probabilities
 from ..transition._estimation import anchor_transition_matrix, pair_counts

@@ -18,7 +18,7 @@ from ..fitting._cross_fitting import check_folds, cross_fit, predict_from_clean,
 from ..fitting._parameters import CONSTRAINTS, NUMBER, Module
 from ..fitting._run import FitContext, progress_bar
 from ..fitting._starts import classes_without_clean_rows, start_of_transition
-from ..labels._pandas import in_class_order
+from ..labels._arrays import in_class_order
 from ..likelihood._class_prior import shift_class_prior, weights_of_clean_rows
 from ..likelihood._diagnostics import warn_of_reasons, worse_than_labels
 from ..likelihood._fit import LARGEST_WEIGHT, NoiseFit

@@ -24,7 +24,7 @@ from ..data._warnings import warn_of_groups
 from ..fitting._cross_fitting import check_folds, fold_of_samples, joined
 from ..fitting._parameters import CONSTRAINTS
 from ..fitting._run import progress_bar
-from ..labels._pandas import in_class_order, warn_of_order
+from ..labels._arrays import in_class_order, warn_of_order
 from ..labels._read import Labels, SeparateLabels, labels_of_fit
 from ..likelihood._calibration import Calibration
 from ..likelihood._class_prior import shift_class_prior

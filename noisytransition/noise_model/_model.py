@@ -7,9 +7,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..labels._arrays import as_floats, check_classes, is_number
+from ..labels._arrays import as_floats, check_classes, in_class_order, like_series, names_of_rows, warn_of_order
 from ..labels._columns import SourceLabels, split_columns
-from ..labels._pandas import in_class_order, like_series, names_of_rows, warn_of_order
 from ..labels._read import read_labels
 from ..likelihood._diagnostics import diagnose, warn_of_reasons
 from ..likelihood._fit import NoiseFit, fit_noise, gold_start, left_out_of_clean, with_error_bars
@@ -25,7 +24,7 @@ from ..transition._noise import RandomState
 from ..transition._posterior import denoise_proba
 from ._samples import LabelledSamples, data_frame
 from ._shares import Estimate, Population
-from ._suggest import Plan, plan_rates, plan_shares, reasons_to_verify, samples_of_fit, suggest_samples
+from ._suggest import Plan, plan, reasons_to_verify, samples_of_fit, suggest_samples
 
 
 @dataclass(kw_only=True, eq=False)
@@ -540,10 +539,7 @@ class LabelNoiseModel:
             With `table`, `n_samples` and `words` (also by ``str``). ``n_to_verify`` is the number of verified pairs per
             true class (for T), or of samples drawn by `suggest_samples`.
         """
-        if not is_number(width) or not 0 < width < 0.5:
-            raise ValueError(f"width={width!r}; pass the half width of the intervals, a number above 0 and below 0.5.")
-        check_level(level)
-        return plan_rates(self, width, level) if target == "transition" else plan_shares(self, target, width, level)
+        return plan(self, target, width, level)
 
     def needs_verification(
         self, proba: ArrayLike, y_noisy: Any = None, *, groups: ArrayLike | None = None, calibrated: bool = False

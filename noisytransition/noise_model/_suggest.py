@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from ..labels._arrays import encode, shortened
+from ..labels._arrays import encode, is_number, shortened
 from ..labels._draw import read_groups
 from ..likelihood._class_prior import relevant_difference
-from ..transition._checks import check_count
+from ..transition._checks import check_count, check_level
 from ..transition._estimation import normalise_rows
 from ..transition._noise import RandomState, as_generator
 from ._samples import LabelledSamples, data_frame
@@ -124,6 +124,14 @@ def draw_systematically(probability: NDArray, rng: np.random.RandomState | np.ra
 
 
 # ---------------------------------------------------------------------------- how many
+def plan(model: Any, target: str, width: float, level: float) -> Plan:
+    """Plan samples to verify; see `LabelNoiseModel.plan_verification`."""
+    if not is_number(width) or not 0 < width < 0.5:
+        raise ValueError(f"width={width!r}; pass the half width of the intervals, a number above 0 and below 0.5.")
+    check_level(level)
+    return plan_rates(model, width, level) if target == "transition" else plan_shares(model, target, width, level)
+
+
 def plan_rates(model: Any, width: float, level: float) -> Plan:
     """Plan samples of each class for an interval of its noise rate r of at most ± width.
 

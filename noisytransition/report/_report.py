@@ -12,7 +12,7 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from numpy.typing import ArrayLike, NDArray
 
-from ..labels._pandas import names_of_rows
+from ..labels._arrays import names_of_rows
 from ..labels._read import complete_codes
 from ..noise_model import LabelNoiseModel
 from ..noise_model._samples import LabelledSamples

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csc_array
 
-from ..labels._arrays import as_array, as_floats, indices_of_both
-from ..labels._pandas import in_class_order
+from ..labels._arrays import as_array, as_floats, in_class_order, indices_of_both
 from ._checks import check_count, check_probabilities
 from ._estimation import finite_log
 from ._noise import RandomState, as_generator

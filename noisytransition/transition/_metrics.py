@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..labels._arrays import as_array
-from ..labels._pandas import in_class_order
+from ..labels._arrays import as_array, in_class_order
 from ._checks import check_transition_matrix
 
 # smaller entries of T count as 0: binom.pmf raises OverflowError near the smallest float64, 2e-308

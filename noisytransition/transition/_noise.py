@@ -6,8 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..labels._arrays import as_array, check_classes, encode, sorted_classes
-from ..labels._pandas import in_class_order
+from ..labels._arrays import as_array, check_classes, encode, in_class_order, sorted_classes
 from ._checks import check_count, check_rate, check_transition_matrix
 
 RandomState = int | np.random.RandomState | np.random.Generator | None

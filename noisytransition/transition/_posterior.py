@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..labels._arrays import class_indices
-from ..labels._pandas import in_class_order
+from ..labels._arrays import class_indices, in_class_order
 from ._checks import check_count, check_probabilities, check_transition_matrix
 from ._estimation import normalise_rows
 
