@@ -158,16 +158,17 @@ def noisy_and_clean(first: Rows, second: Rows) -> Rows:
         second = second.with_columns(sample_weight=second.columns.get("sample_weight", 1.0))
     shared = [name for name in first.columns if name in second.columns]
     columns = {name: np.concatenate([first.columns[name], second.columns[name]]) for name in shared}
+    positions = [np.arange(len(of)) if of.index is None else of.index for of in (first, second)]
     if first.source is second.source:
         both = type(first)(first.source, **columns)
-        both.index = np.concatenate([np.arange(len(of)) if of.index is None else of.index for of in (first, second)])
-        return both
-    if isinstance(first, DatasetRows) or isinstance(second, DatasetRows):
+    elif isinstance(first, DatasetRows) or isinstance(second, DatasetRows):
         return DatasetRows(ConcatDataset([first, second]), **columns)
-    if issparse(first.source) or issparse(second.source):
+    elif issparse(first.source) or issparse(second.source):
         return Rows(vstack([first.X, second.X], format="csr"), **columns)
-    both = Rows(each_part(_TwoArrays, first.source, second.source), **columns)
-    both.index = np.concatenate([first.positions, second.positions + first_part(first.source).shape[0]])
+    else:
+        both = Rows(each_part(_TwoArrays, first.source, second.source), **columns)
+        positions[1] = positions[1] + len(first_part(first.source))
+    both.index = np.concatenate(positions)
     return both
 
 
