@@ -5,7 +5,6 @@ import pickle
 import re
 import warnings
 
-import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,7 +13,7 @@ from estimators import CLASSIFIERS, NEED_CLEAN_DATA, SELF_CLEANED, WITH_TRANSITI
 from numpydoc.docscrape import NumpyDocString
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_predict
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import estimator_checks_generator
@@ -26,7 +25,6 @@ from noisytransition import (
     CrossEntropyClassifier,
     EMTransitionClassifier,
     GLCClassifier,
-    MetaTransitionClassifier,
     make_transition_scorer,
 )
 from noisytransition.methods import METHODS
@@ -108,45 +106,28 @@ def test_clean_samples_that_are_not_scaled_or_in_X_are_warned_of(cls, blobs):
 
 # ---------------------------------------------------------------------------- labels and tables
 NAMES = np.array(["ant", "bee", "cat"])
+# labels of the classes in y and in y_clean
 LABELS = {
-    "object": NAMES.astype(object),
-    "numbers": np.array([-7, 10, 300]),
-    "floats": np.array([1.0, 2.0, 3.0]),
-    "string": pd.array(NAMES, dtype="string"),
-    "Int64": pd.array([0, 1, 2], dtype="Int64"),
-    "category": pd.Categorical(NAMES),
+    "objects": (NAMES.astype(object), NAMES.astype(object)),
+    "numbers": (np.array([-7, 10, 300]), np.array([-7, 10, 300])),
+    "categories": (pd.Categorical(NAMES), pd.array(NAMES, dtype="string")),
+    "integers, of which some became floats": (np.arange(3), np.arange(3.0)),
 }
 
 
-@pytest.mark.parametrize(("cls", "kind"), [(EMTransitionClassifier, "object"), *((GLCClassifier, k) for k in LABELS)])
+@pytest.mark.parametrize(("cls", "kind"), [(EMTransitionClassifier, "objects"), *((GLCClassifier, k) for k in LABELS)])
 def test_labels_of_any_kind_and_clean_data_by_keyword(cls, kind, blobs, plain):
-    """test_verified_rows.py tests verified samples of X."""
+    """Other types of labels are in labels/test_read.py, verified samples of X in test_verified_rows.py."""
     X, y, X_clean, y_clean, *_ = blobs
-    names = LABELS[kind]
-    given, of_clean = (pd.Series(names[labels]) for labels in (y, y_clean))
-    named = small(cls).fit(X, given, X_clean=X_clean, y_clean=of_clean)
+    names, names_of_clean = LABELS[kind]
+    named = small(cls).fit(X, pd.Series(names[y]), X_clean=X_clean, y_clean=pd.Series(names_of_clean[y_clean]))
     assert named.classes_.tolist() == list(names)
+    assert named.classes_.dtype == np.array(names).dtype
     assert_same(plain(cls), named, X)
     np.testing.assert_array_equal(named.predict(X), np.array(names)[plain(cls).predict(X)])
-
-
-@pytest.mark.parametrize("dtype", [bool, "boolean"])
-def test_bool_labels(dtype, blobs):
-    X, y, X_clean, y_clean, *_ = blobs
-    clf, numbers = (
-        small(GLCClassifier).fit(X, pd.Series(y > 0).astype(kind), meta=(X_clean, pd.Series(y_clean > 0).astype(kind)))
-        for kind in (dtype, int)
-    )
-    assert clf.predict(X).dtype == bool
-    np.testing.assert_array_equal(clf.predict(X), numbers.predict(X).astype(bool))
-    assert_same(clf, numbers, X)
-
-
-def test_integers_that_became_floats_are_the_same_classes(blobs, plain):
-    X, y, X_clean, y_clean, *_ = blobs
-    clf = small(GLCClassifier).fit(X, y, meta=(X_clean, y_clean.astype(float)))
-    assert clf.classes_.dtype == y.dtype
-    assert_same(clf, plain(GLCClassifier), X)
+    relabelled = named.relabel(X, np.array(names)[y])
+    assert relabelled.dtype == named.classes_.dtype
+    np.testing.assert_array_equal(relabelled, np.array(names)[plain(cls).relabel(X, y)])
 
 
 @every
@@ -227,10 +208,6 @@ class Wide(CrossEntropyClassifier):
         self.width = width
 
 
-class DeepAndWide(Deep, Wide):
-    pass
-
-
 class WidenedDeep(Widened, Deep):
     pass
 
@@ -241,7 +218,7 @@ class Both(Deep, Wide):
 
 
 def test_parameters_and_defaults_are_those_of_all_parents():
-    for cls in (DeepAndWide, WidenedDeep, Both):
+    for cls in (WidenedDeep, Both):
         clf = clone(cls(depth=7, width=9, max_epochs=4).set_params(lr=0.25))
         assert {"depth": 7, "width": 9, "max_epochs": 4, "lr": 0.25}.items() <= clf.get_params().items()
         assert clf.set_params(width=8, depth=1).get_params()["width"] == 8
@@ -307,33 +284,6 @@ def test_a_refit_that_fails_leaves_nothing_fitted(cls, blobs):
 
 
 # ---------------------------------------------------------------------------- searches and pipelines
-def test_searches_over_the_net_s_parameters_in_two_processes(blobs):
-    X, y, X_clean, y_clean, _, _, T = blobs
-    grid = [
-        {"lr": [0.1], "module__hidden": [16], "transition_init": [np.eye(3) * 0.7 + 0.1]},
-        {"lr": [0.01], "module__hidden": [8], "transition_init": [T]},
-    ]
-    clf, scorer = small(MetaTransitionClassifier, max_epochs=1, transition_lr=0.0), make_transition_scorer(T)
-    with joblib.parallel_config("multiprocessing"):  # a fork starts at once
-        serial, parallel = (
-            GridSearchCV(clf, grid, cv=2, n_jobs=n, scoring=scorer, error_score="raise").fit(
-                X, y, meta=(X_clean, y_clean)
-            )
-            for n in (1, 2)
-        )
-    np.testing.assert_array_equal(serial.cv_results_["mean_test_score"], parallel.cv_results_["mean_test_score"])
-    assert parallel.best_estimator_.net_.module_[1].out_features == 8
-
-
-@some
-def test_cross_validation_trains_on_the_other_folds_and_all_clean_samples(cls, blobs):
-    X, y, X_clean, y_clean, *_ = blobs
-    proba = cross_val_predict(small(cls), X, y, cv=2, method="predict_proba", params={"meta": (X_clean, y_clean)})
-    for train, test in StratifiedKFold(2).split(X, y):
-        by_hand = small(cls).fit(X[train], y[train], meta=(X_clean, y_clean))
-        np.testing.assert_allclose(proba[test], by_hand.predict_proba(X[test]), rtol=1e-6)
-
-
 @pytest.mark.parametrize("cls", WITH_TRANSITION)
 def test_a_search_by_the_error_of_T_picks_the_smallest(cls, blobs):
     """T is fixed: by a step size of 0, in EM by a strong prior."""

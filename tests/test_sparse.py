@@ -61,10 +61,8 @@ def with_duplicates(X):
 
 FORMS = {
     "csr_matrix": sp.csr_matrix,
-    "csc": sp.csc_array,
     "coo": sp.coo_array,
     "lil": sp.lil_matrix,
-    "dok": sp.dok_array,
     "duplicates": with_duplicates,
     "data frame": lambda X: pd.DataFrame(X).astype(pd.SparseDtype(float, 0.0)),
 }

@@ -83,14 +83,6 @@ def test_verified_samples_are_known(fitted, blobs, true_labels, as_table):
     assert report.facts["calibration"] is None  # a fit may have seen these samples
 
 
-@pytest.mark.parametrize("names", [np.array([-7, 10, 300]), np.array([0.0, 1.0, 2.0]), NAMES.astype(object)])
-def test_relabelled_are_of_the_kind_that_the_labels_were(blobs, names):
-    X, y, X_clean, y_clean, *_ = blobs
-    labels = small(GLCClassifier).fit(X, names[y], meta=(X_clean, names[y_clean])).relabel(X, names[y])
-    assert labels.dtype == names.dtype
-    assert set(labels) <= set(names)
-
-
 # ---------------------------------------------------------------------------- samples of the fit
 @pytest.fixture(scope="module")
 def table(blobs, true_labels):

@@ -74,18 +74,6 @@ def test_a_loaded_classifier_is_the_same(cls, blobs, path):
         assert_predicts_alike(clf, clone(again).fit(X, y, meta=(X_clean, y_clean)), X_test)
 
 
-NAMES = [["ant", "bee", "cat"], [-7, 10, 300], [False, True, True]]
-
-
-def test_classes_of_any_kind(blobs, path):
-    X, y, *_, X_test, _, _ = blobs
-    for names in (*map(np.array, NAMES), np.array(NAMES[0], dtype=object)):
-        clf = small(CrossEntropyClassifier, max_epochs=1).fit(X, names[y])
-        again = loaded(clf, path)
-        assert again.classes_.dtype == clf.classes_.dtype
-        np.testing.assert_array_equal(again.predict(X_test), clf.predict(X_test))
-
-
 # ---------------------------------------------------------------------------- what is given again
 class Net(nn.Module):
     def __init__(self, width=5, act=nn.ReLU):

@@ -11,7 +11,7 @@ import pytest
 import torch
 from estimators import small
 from scipy.sparse import csr_array
-from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
+from sklearn.model_selection import GridSearchCV, cross_val_predict
 from skorch.helper import SliceDict
 from torch import nn
 from torch.utils.data import Dataset, TensorDataset
@@ -260,14 +260,6 @@ def test_cross_validation_and_searches(form):
         np.testing.assert_array_equal(found, expected)
 
 
-def test_searches_take_the_labels_of_samples():
-    clf, packed = (small(CrossEntropyClassifier, module=module) for module in (Bag, Packed))
-    params = {"cv": [(np.arange(100), np.arange(100, N))], "error_score": "raise"}
-    expected = cross_val_score(packed, PACKED, NOISY, **params)
-    for form in ("dict and label", "tuple and label"):
-        assert cross_val_score(clf, LABELLED[form], **params) == expected
-
-
 # ---------------------------------------------------------------------------- what a fitted classifier does
 def test_saved_and_resumed(tmp_path):
     cls, given = FineTuningClassifier, {"y_verified": VERIFIED, "state": tmp_path / "fit"}
@@ -322,7 +314,3 @@ def test_errors_of_parts_and_other_data():
             small(CrossEntropyClassifier).fit(X, NOISY)
     with refused("X_clean"):
         fit(CrossEntropyClassifier, y_verified=None, meta=({"ids": IDS[:9]}, Y[:9]))
-    with refused("not a pair"):
-        fit(CrossEntropyClassifier, X=DATASETS["tuples"], y=None, y_verified=None)
-    with refused("labels for"):
-        fit(CrossEntropyClassifier, y=NOISY[1:], y_verified=None)

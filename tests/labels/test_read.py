@@ -33,6 +33,8 @@ TABLE = {
     "names": (NAMES[[0, 1, 1]], [None, "cat", None], NAMES.tolist(), [0, 1, 1], [-1, 2, -1]),
     "objects": (NAMES[[0, 1, 1]].astype(object), [NAN, "cat", pd.NA], NAMES.tolist(), [0, 1, 1], [-1, 2, -1]),
     "truth values": ([True, False, True], [None, True, None], [False, True], [1, 0, 1], [-1, 1, -1]),
+    "nullable truth values": (pd.array([True, False], "boolean"), [None, True], [False, True], [1, 0], [-1, 1]),
+    "objects with numbers": (np.array([0.0, 1.0], dtype=object), [None, 1.0], [0.0, 1.0], [0, 1], [-1, 1]),
     "large integers": ([2**60, 2**60 + 1], [None, 2**60], [2**60, 2**60 + 1], [0, 1], [-1, 0]),
     "integers and NaN": ([0, 1, 1], [NAN, 2.0, NAN], [0, 1, 2], [0, 1, 1], [-1, 2, -1]),
     "nullable integers": ([0, 1, 1], pd.array([None, 2, None], "Int64"), [0, 1, 2], [0, 1, 1], [-1, 2, -1]),
