@@ -289,10 +289,7 @@ def test_a_file_that_cannot_be_read_gets_one_sentence(name, content, tmp_path, c
     assert ("--encoding" in text) == (name == "latin.csv")
 
 
-def test_wrong_usage_exits_with_2_and_it_runs_as_a_module():
-    for options in ([], ["audit"], ["audit", "file.csv"], ["audit", "file.csv", "--label"]):
-        with pytest.raises(SystemExit, match="2"):
-            main(options)
+def test_it_runs_as_a_module():
     command = [sys.executable, "-m", "noisytransition", "audit", "--help"]
     assert "--verified" in subprocess.run(command, capture_output=True, text=True, check=True).stdout
 

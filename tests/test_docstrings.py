@@ -9,7 +9,7 @@ from pathlib import Path
 from numpydoc.docscrape import NumpyDocString
 
 import noisytransition
-from noisytransition import methods, transition
+from noisytransition import methods
 
 ROOT = Path(noisytransition.__file__).parents[1]
 PACKAGES = ["", ".transition", ".datasets", ".losses", ".updates", ".selection", ".nets", ".meta_gradient", ".report"]
@@ -130,12 +130,3 @@ def arguments(shown):
     kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     given = inspect.signature(shown).parameters.values()
     return {one.name for one in given if one.kind not in kinds and one.name != "self" and one.name[0] != "_"}
-
-
-def test_functions_of_arrays_have_all_sections():
-    assert transition.__all__ == sorted(transition.__all__)
-    for name in transition.__all__:
-        public = getattr(transition, name)
-        doc = public.__doc__
-        for section in ("Attributes",) if isinstance(public, type) else ("Parameters", "Returns", "Examples"):
-            assert f"{section}\n" in doc, (name, section)

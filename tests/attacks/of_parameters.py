@@ -1,7 +1,7 @@
 """Bad parameters of classifiers. Each is tried with all classes that have it."""
 
-from attacks.modules import MODULES
-from attacks.problem import X_META, Y_META, Case, T, changed
+from attacks.problem import X_META, Y_META, Case
+from sklearn.linear_model import LogisticRegression
 from skorch.callbacks import EarlyStopping
 from torch import nn, optim
 
@@ -35,12 +35,7 @@ OPTIMIZERS = [
 STARTS = [
     *_cases("transition_init", ["best", 0.3]),
     Case("a start of two classes", "fit", {"transition_init": [[1, 0], [0, 1]]}, "there are 3 classes"),
-    Case("a start as text", "fit", {"transition_init": [["1", "0"], ["0", "1"]]}, "not an array of numbers"),
-    Case("a start that is not square", "fit", {"transition_init": T[:2]}, "square"),
-    Case("a start with a NaN", "fit", {"transition_init": changed(T, (0, 0), NAN)}, "NaN"),
-    Case("a complex start", "fit", {"transition_init": T + 0j}, "complex"),
     Case("a transposed start", "fit", {"transition_init": [[0.9, 0.3, 0], [0.1, 0.7, 0.2], [0, 0, 0.8]]}, "transpose"),
-    Case("a start of logits", "fit", {"transition_init": T * 5}, "sum to 1"),
     Case("a start of clean rows that are not there", "fit", {"transition_init": "gold", "meta": None}, "clean data"),
     Case("a start of counts that are not known", "fit", {"transition_init": "count"}, "y_clean_noisy"),
 ]
@@ -64,6 +59,35 @@ OF_METHODS = [
         "clean samples of each class",
     ),
     *_cases("prior", ["uniform", [0, 1], [[1, 0], [0, 1]], [0, 1, NAN], [0, 1, 1j]], "prior"),
+]
+
+
+class _Function(nn.Module):
+    """A linear layer, and a function of its outputs."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.layer, self.function = nn.Linear(4, 3), function
+
+    def forward(self, x):
+        return self.function(self.layer(x))
+
+
+# modules that do not return one logit per class and row, and words of the message
+MODULES = [
+    ("softmax in a function", _Function(lambda z: z.softmax(1)), "returns probabilities"),
+    ("logits per class first", _Function(lambda z: z.T), "one logit per class"),
+    ("two classes", nn.Linear(4, 2), "one logit per class"),
+    ("no second axis", _Function(lambda z: z[:, 0]), "one logit per class"),
+    ("a tuple", _Function(lambda z: (z, z)), "returns shape tuple"),
+    ("nothing", _Function(lambda z: None), "returns shape NoneType"),
+    ("classes", _Function(lambda z: z.argmax(1)), "one logit per class"),
+    ("one row for the batch", _Function(lambda z: z.mean(0, keepdim=True)), "one logit per class"),
+    ("NaN", _Function(lambda z: z * float("nan")), "NaN or infinite logits"),
+    ("other features", nn.Linear(5, 3), "does not accept a batch"),
+    ("no forward pass", nn.ModuleList([nn.Linear(4, 3)]), "does not accept a batch"),
+    ("no weight", nn.Identity(), "empty parameter list"),
+    ("a scikit-learn instance", LogisticRegression(), "'module' parameter of"),
 ]
 OF_NETS = [
     *_cases("device", ["gpu", "cuda:99", "meta", 3.5, "tpu"], "cannot be used"),

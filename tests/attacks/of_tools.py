@@ -2,7 +2,6 @@
 
 import numpy as np
 import pandas as pd
-from attacks.of_data import masked
 from attacks.problem import TRUE, X_META, X_TEST, Y_META, Y_TEST, Case, T, X, Y
 from sklearn.linear_model import LogisticRegression
 
@@ -16,10 +15,8 @@ FOLDS = [
     Case("folds: no verified labels", "folds", {"y_verified": None}, "'verified'"),
     Case("folds: no verified row", "folds", {"y_verified": [None] * 60}, "0 sample"),
     Case("folds: short labels", "folds", {"y": Y[:-1]}, "59 labels for 60 samples"),
-    Case("folds: masked labels", "folds", {"y_verified": masked(Y)}, "masked"),
     Case("folds: twice", "folds", {"y": pd.DataFrame({"label": Y, "verified": Y})}, "given twice"),
     Case("folds: one fold", "folds", {"n_splits": 1}, "n_splits=2 or more"),
-    Case("folds: folds as text", "folds", {"n_splits": "3"}, "must be of Integral type"),
     Case("folds: half a fold", "folds", {"n_splits": 2.5}, "must be of Integral type"),
     Case("folds: a seed as text", "folds", {"shuffle": True, "random_state": "a"}, "seed"),
 ]
@@ -31,13 +28,11 @@ COMPARE = [
     for name, data, methods, given, words in [
         ("seeds are fractions", DATA, ONE, {"seeds": [0.5, 0.9]}, "random_state"),
         ("negative seeds", DATA, ONE, {"seeds": [-1]}, "random_state"),
-        ("one seed", DATA, ONE, {"seeds": 3}, "not iterable"),
         ("no data", None, ONE, {}, "ComparisonData"),
         ("a function of None", lambda seed: None, ONE, {}, "ComparisonData"),
         ("test labels of another class", DATA._replace(y_test=Y_TEST + 1), ONE, {}, "y_test"),
         ("short labels", DATA._replace(y=Y[:-1]), ONE, {}, "inconsistent"),
         ("short clean labels", DATA._replace(y_clean=Y_META[:-1]), ONE, {}, "inconsistent"),
-        ("short noisy labels of clean rows", DATA._replace(y_clean_noisy=Y_META[:-1]), ONE, {}, "y_clean_noisy"),
         ("no test rows", DATA._replace(X_test=None), ONE, {}, "None"),
         ("a T of counts", DATA._replace(transition_matrix=T * 10), ONE, {}, "sum to 1"),
         ("a class", DATA, {"cross-entropy": CrossEntropyClassifier}, {}, "instance"),
