@@ -6,7 +6,6 @@ import torch
 from estimators import CLASSIFIERS, small
 from torch import nn
 from training import StopAfter, fit
-from two_processes import SIZE, on_device, on_devices
 
 from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, MetaTransitionClassifier, load
 from noisytransition.methods import METHODS
@@ -76,10 +75,3 @@ def test_an_interrupted_fit_goes_on(cls, blobs, tmp_path):
         small(cls, **given, callbacks=[StopAfter(2)]).fit(X, y, **saved)
     resumed = small(cls, **given).fit(X, y, **saved)
     np.testing.assert_allclose(resumed.predict_proba(X), fit(cls, blobs, **given).predict_proba(X), atol=1e-3)
-
-
-@pytest.mark.skipif(torch.cuda.device_count() < SIZE, reason="fewer than two CUDA devices")
-def test_two_gpus_give_the_result_of_one(tmp_path):
-    alone = on_device("cuda")
-    for name, proba in on_devices("cuda", tmp_path).items():
-        np.testing.assert_allclose(proba, alone[name], atol=1e-3, err_msg=name)

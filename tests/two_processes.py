@@ -132,16 +132,12 @@ def _refused(rank, folder):
 TOGETHER = {f.__name__.removeprefix("_"): f for f in (_dropout, _first_decides, _resumed)}
 
 
-def _join(rank, folder, backend):
-    where = {"init_method": f"file://{folder}/init", "timeout": timedelta(seconds=100)}
-    dist.init_process_group(backend, rank=rank, world_size=SIZE, **where)
-
-
 def _work(rank, folder):
-    """FitContext all fits in a process."""
+    """Run all fits in a process."""
     torch.set_default_dtype(torch.float64)
     torch.set_num_threads(1)
-    _join(rank, folder, "gloo")
+    where = {"init_method": f"file://{folder}/init", "timeout": timedelta(seconds=100)}
+    dist.init_process_group("gloo", rank=rank, world_size=SIZE, **where)
     with warnings.catch_warnings(), data_parallel():
         warnings.simplefilter("ignore", UserWarning)
         found = {name: fitted(clf) for name, clf in fits().items()}
@@ -149,35 +145,10 @@ def _work(rank, folder):
     (folder / f"{rank}.pickle").write_bytes(pickle.dumps(found))
 
 
-# ---------------------------------------------------------------------------- on GPUs
-def on_device(device):
-    """Posteriors of a few of the methods, in single precision."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        names = ("cross-entropy", "MW-Net", "EM", "meta-transition")
-        return {name: fitted(small(METHODS[name], batch_size=32, device=device))["proba"] for name in names}
-
-
-def _on_device(rank, folder, device):
-    """Run the fits on the devices of a process."""
-    if device == "cuda":
-        torch.cuda.set_device(rank)
-    _join(rank, folder, "gloo" if device == "cpu" else "nccl")
-    with data_parallel():
-        found = on_device(device if device == "cpu" else f"cuda:{rank}")
-    (folder / f"{rank}.pickle").write_bytes(pickle.dumps(found))
-    dist.destroy_process_group()
-
-
-def on_devices(device, folder):
-    """Posteriors of two processes, each on a GPU of its own, or both on the CPU."""
-    return results(folder, started(folder, _on_device, device))[0]
-
-
-def started(folder, work=_work, *arguments):
+def started(folder):
     """Start the processes; libraries are imported once for both."""
     forkserver.set_forkserver_preload([__name__, "torch._dynamo"])
-    return start_processes(work, (folder, *arguments), nprocs=SIZE, join=False, start_method="forkserver")
+    return start_processes(_work, (folder,), nprocs=SIZE, join=False, start_method="forkserver")
 
 
 def results(folder, processes):

@@ -136,15 +136,6 @@ def test_a_text_gets_the_class_with_the_nearest_description(encoder):
     assert len(encoder) == n_calls  # the embeddings are cached
 
 
-@pytest.mark.slow
-def test_the_encoder_finds_descriptions_without_a_common_word(monkeypatch):
-    monkeypatch.delitem(sys.modules, texts.ENCODER)
-    pytest.importorskip(texts.ENCODER)
-    label = labellers.nearest_description(labellers.LIBRARY_DESCRIPTIONS)
-    rows = of_texts("Send mail to a remote host.", "Convert to lowercase.")
-    np.testing.assert_array_equal(label(rows, 0), [4, 0])
-
-
 def test_the_texts_of_a_model_of_words_are_marked():
     rows = of_texts(*["a cat", "a tree"] * 30)
     found = labellers.model_of_words(4)(rows, 0)

@@ -1,6 +1,6 @@
 """Errors for modules that cannot be trained and for NaN, with a remedy; half precision raises none.
 
-Outputs of the wrong form are in the table of attacks, tests/attacks/modules.py.
+Outputs of the wrong form are in the table of attacks, tests/attacks/of_parameters.py.
 """
 
 import numpy as np
