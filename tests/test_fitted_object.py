@@ -79,8 +79,3 @@ def test_histories_are_of_epochs_and_callbacks_see_the_batches(cls, blobs):
     clf = fit(cls, blobs, callbacks=[batches := Batches()])
     assert all(batches.of_epochs)
     assert [row["batches"] for h in clf.histories_.values() for row in h] == [[]] * len(batches.of_epochs)
-
-
-def test_a_pickle_does_not_grow_with_the_batches(blobs):
-    small_batches, large_batches = (len(pickle.dumps(fit(GLCClassifier, blobs, batch_size=size))) for size in (8, 64))
-    assert small_batches < 1.05 * large_batches

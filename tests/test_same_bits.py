@@ -1,12 +1,15 @@
 """A fit is bitwise the same in every process and for every input format of the same samples."""
 
+import copy
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from multiprocessing import get_context
 
 import joblib
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 import torch
 from estimators import small
 from torch.utils.data import TensorDataset
@@ -54,24 +57,55 @@ def read_only(X, folder):
     return np.load(path, mmap_mode="r")
 
 
+def with_duplicates(X):
+    """Create a CSR matrix with duplicate entries and stored zeros."""
+    n, d = X.shape
+    indices = np.tile(np.repeat(np.arange(d)[::-1], 2), n)
+    halves = np.repeat(X[:, ::-1] / 2, 2)
+    return sp.csr_array((halves, indices, np.arange(0, 2 * n * d + 1, 2 * d)), shape=X.shape)
+
+
 FORMS = {
-    "Fortran order": lambda X, folder: np.asfortranarray(X),
-    "list": lambda X, folder: X.tolist(),
-    "data frame": lambda X, folder: pd.DataFrame(X),
-    "tensor": lambda X, folder: torch.from_numpy(X),
-    "not contiguous": lambda X, folder: np.repeat(X, 2, axis=0)[::2],
-    "reversed": lambda X, folder: X[::-1].copy()[::-1],
+    "Fortran order": np.asfortranarray,
+    "not contiguous": lambda X: np.repeat(X, 2, axis=0)[::2],
+    "list": np.ndarray.tolist,
+    "data frame": pd.DataFrame,
+    "tensor": torch.from_numpy,
     "read-only file": read_only,
-    "Dataset": lambda X, folder: TensorDataset(torch.from_numpy(X)),
+    "Dataset": lambda X: TensorDataset(torch.from_numpy(X)),
+    "CSR matrix": sp.csr_matrix,
+    "COO array": sp.coo_array,
+    "DOK array": sp.dok_array,
+    "duplicates": with_duplicates,
+    "sparse data frame": lambda X: pd.DataFrame(X).astype(pd.SparseDtype(float, 0.0)),
 }
+WEIGHTS = np.random.default_rng(0).choice([0.0, 0.5, 1.0, 4.0], size=300)
 
 
-@pytest.mark.parametrize(
-    ("cls", "name"), [(EMTransitionClassifier, "read-only file"), *((GLCClassifier, name) for name in FORMS)]
-)
-def test_forms_of_the_same_rows(cls, name, blobs, plain, tmp_path):
+@pytest.fixture(scope="module")
+def zeros(blobs):
+    """Samples of `blobs` with about half of the entries set to 0, and fits of them with clean and verified samples."""
     X, y, X_clean, y_clean, *_ = blobs
-    of_rows, of_clean = (FORMS[name](rows, tmp_path) for rows in (X, X_clean))
-    clf = small(cls).fit(of_rows, y, meta=(of_clean, y_clean))
-    assert_same(plain(cls), clf, X)
-    np.testing.assert_array_equal(clf.predict_proba(of_rows), clf.predict_proba(X))
+    X, X_clean = (np.where(rows > 1, rows, 0.0) for rows in (X, X_clean))
+    return X, X_clean, fits(X, y, X_clean, y_clean)
+
+
+def fits(X, y, X_clean, y_clean):
+    """With weights, some of which are 0; and with verified samples."""
+    verified = np.where(np.arange(300) % 5 == 0, (y + 1) % 3, -1)
+    weighted = small(GLCClassifier).fit(X, y, meta=(X_clean, y_clean), sample_weight=WEIGHTS)
+    return weighted, small(GLCClassifier).fit(X, y, y_verified=verified)
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_forms_of_the_same_rows(name, blobs, zeros, tmp_path):
+    X, X_clean, expected = zeros
+    form = partial(read_only, folder=tmp_path) if name == "read-only file" else FORMS[name]
+    given = form(X)
+    before = copy.deepcopy(given)
+    for clf, plain in zip(fits(given, blobs[1], form(X_clean), blobs[3]), expected, strict=True):
+        assert_same(plain, clf, X)
+        np.testing.assert_array_equal(clf.predict_proba(given), clf.predict_proba(X))
+    if sp.issparse(given):
+        assert given.nnz == before.nnz
+        np.testing.assert_array_equal(given.toarray(), before.toarray())

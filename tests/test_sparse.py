@@ -3,7 +3,6 @@
 import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.sparse as sp
 from estimators import small
@@ -44,45 +43,10 @@ def test_sparse_rows_give_the_bits_of_dense_ones(cls, problem):
         assert len({tuple(values) for values in losses}) <= 1
 
 
-@pytest.fixture(scope="module")
-def dense(problem):
-    """A fit of the dense samples, which tests must not change."""
-    X, y, X_clean, y_clean, *_ = problem
-    return small(GLCClassifier).fit(X, y, meta=(X_clean, y_clean))
-
-
-def with_duplicates(X):
-    """Create a CSR matrix with duplicate entries and stored zeros."""
-    n, d = X.shape
-    indices = np.tile(np.repeat(np.arange(d)[::-1], 2), n)
-    parts = np.stack([X[:, ::-1] / 2, X[:, ::-1] / 2], axis=2).ravel()
-    return sp.csr_array((parts, indices, np.arange(0, 2 * n * d + 1, 2 * d)), shape=X.shape)
-
-
-FORMS = {
-    "csr_matrix": sp.csr_matrix,
-    "coo": sp.coo_array,
-    "lil": sp.lil_matrix,
-    "duplicates": with_duplicates,
-    "data frame": lambda X: pd.DataFrame(X).astype(pd.SparseDtype(float, 0.0)),
-}
-
-
-@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-def test_any_format_has_the_same_bits_and_stays_as_it_is(form, problem, dense):
-    X, y, X_clean, y_clean, X_test, *_ = problem
-    given = form(X)
-    before = given.copy()
-    clf = small(GLCClassifier).fit(given, y, meta=(form(X_clean), y_clean))
-    assert_same(dense, clf, X_test)
-    if sp.issparse(given):
-        assert given.nnz == before.nnz
-        np.testing.assert_array_equal(given.toarray(), before.toarray())
-
-
 # ---------------------------------------------------------------------------- interrupted fits
-def test_an_interrupted_fit_resumes_from_another_format(problem, dense, tmp_path):
+def test_an_interrupted_fit_resumes_from_another_format(problem, tmp_path):
     X, y, X_clean, y_clean, X_test, *_ = problem
+    dense = small(GLCClassifier).fit(X, y, meta=(X_clean, y_clean))
     given = {"meta": (sp.csr_array(X_clean), y_clean), "state": tmp_path / "fit"}
     with pytest.raises(KeyboardInterrupt):
         small(GLCClassifier, callbacks=[StopAfter(3)]).fit(sp.csr_array(X), y, **given)

@@ -9,7 +9,6 @@ import pytest
 import sklearn
 import torch
 from estimators import CLASSIFIERS, small
-from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import make_blobs
@@ -115,16 +114,6 @@ def test_minus_one_in_both_is_refused_with_the_reason(unlabelled, verified):
     if unlabelled == "verified samples":  # with the mark that the error names
         given, checked = (np.where(labels == -1, np.nan, labels) for labels in (given, checked))
         assert small(GLCClassifier).fit(X, given, y_verified=checked).classes_.tolist() == [0, 1, 2]
-
-
-@pytest.mark.parametrize("wrap", [np.asarray, csr_array, lambda X: TensorDataset(torch.tensor(X)), np.ndarray.tolist])
-def test_rows_of_any_kind_are_verified(wrap, verified):
-    X, y, mask, true = verified
-    X = X.astype(np.float32)
-    labels = table(y, mask, true)
-    clf = small(GLCClassifier).fit(wrap(X), labels)
-    assert_same(clf, small(GLCClassifier).fit(X, labels), X)
-    assert clf.score(wrap(X), labels) == clf.score(X[mask], true[mask])
 
 
 def test_labels_of_a_Dataset_of_pairs_are_the_given_ones(verified):

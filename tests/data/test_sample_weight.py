@@ -1,13 +1,10 @@
 """Sample weights: how often a sample is drawn."""
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from estimators import small
-from scipy.sparse import csr_matrix
 from skorch.dataset import ValidSplit
-from torch.utils.data import TensorDataset
 from training import assert_same, refused
 
 from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, GLCClassifier, MetaTransitionClassifier
@@ -35,23 +32,6 @@ def test_a_factor_changes_nothing_and_rows_without_weight_are_left_out(cls, blob
     clf = weighted(cls, blobs)
     assert_same(clf, kept, X)
     assert not np.array_equal(clf.predict_proba(X), plain(cls).predict_proba(X))
-
-
-@pytest.mark.parametrize(
-    ("form", "weights"),
-    [
-        (pd.DataFrame, pd.Series),
-        (csr_matrix, list),
-        (np.ndarray.tolist, list),
-        (lambda X: TensorDataset(torch.tensor(X)), pd.Series),
-    ],
-)
-def test_forms(form, weights, blobs):
-    X, y, *_ = blobs
-    clf = small(CrossEntropyClassifier)
-    proba = clf.fit(form(X), y, sample_weight=weights(WEIGHTS)).predict_proba(X)
-    expected = clf.fit(form(X[KEPT]), y[KEPT], sample_weight=WEIGHTS[KEPT])
-    np.testing.assert_array_equal(proba, expected.predict_proba(X))
 
 
 def test_weights_of_verified_rows_are_not_used(blobs):

@@ -10,7 +10,7 @@ from posteriors import simulated
 
 from noisytransition.likelihood import em_transition_matrix, transition_uncertainty
 from noisytransition.report import _facts as module
-from noisytransition.report._facts import _calibration, _share
+from noisytransition.report._facts import _calibration
 
 Z = NormalDist().inv_cdf(0.95)
 NAMES = [f"class {k}" for k in range(7)]
@@ -54,17 +54,6 @@ def test_its_interval_covers_the_share_of_wrong_labels():
         noise = make(clf).facts["noise"]
         covered += noise["low"] <= (y != noisy)[60:].mean() <= noise["high"]
     assert covered >= 0.8 * n_fits
-
-
-def test_the_interval_of_a_share_is_that_of_clopper_and_pearson():
-    """At each end of the interval, the observed or a more extreme count has a probability of 5 %."""
-
-    def at_most(k, p):
-        return sum(math.comb(20, i) * p**i * (1 - p) ** (20 - i) for i in range(k + 1))
-
-    found = _share(3, 20, 0.9)
-    assert at_most(3, found["high"]) == pytest.approx(0.05)
-    assert 1 - at_most(2, found["low"]) == pytest.approx(0.05)
 
 
 # ---------------------------------------------------------------------------- T, flips, classes
