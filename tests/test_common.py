@@ -21,12 +21,7 @@ from skorch.callbacks import Callback
 from torch import nn
 from training import assert_same, fit, refused
 
-from noisytransition import (
-    CrossEntropyClassifier,
-    EMTransitionClassifier,
-    GLCClassifier,
-    make_transition_scorer,
-)
+from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, GLCClassifier, make_transition_scorer
 from noisytransition.methods import METHODS
 from noisytransition.transition import label_posterior
 

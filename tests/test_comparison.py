@@ -53,12 +53,6 @@ def test_every_seed_has_its_own_data_and_all_methods_the_same(data):
 
 
 @pytest.mark.slow
-def test_processes_give_the_same_rows_in_the_same_order(data):
-    one, two = (compare(data, TWO, seeds=range(2), n_jobs=n).drop(columns="seconds") for n in (1, 2))
-    pd.testing.assert_frame_equal(one, two)
-
-
-@pytest.mark.slow
 def test_the_nine_published_methods_are_the_default(data, monkeypatch):
     for cls in METHODS.values():
         if cls._PUBLISHED is not None:

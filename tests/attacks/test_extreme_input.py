@@ -66,7 +66,7 @@ def check(clf, X):
         assert (T >= 0).all()
         np.testing.assert_allclose(T.sum(axis=1), 1, atol=1e-9)
     assert np.isfinite(clf.noisy_class_counts_).all()
-    if isinstance(clf, EMTransitionClassifier):
+    if isinstance(clf, EMTransitionClassifier) and len(clf.classes_) <= 50:  # of more classes there are no error bars
         assert np.isfinite(clf.transition_std_).all()
         assert all(np.isfinite(bound).all() for bound in clf.transition_interval())
 
@@ -89,18 +89,8 @@ def test_fits_of_extreme_input_are_finite(cls, problem):
 
 @pytest.mark.parametrize("cls", CLASSIFIERS)
 def test_a_hundred_classes_of_one_row_each(cls):
-    random = np.random.default_rng(0)
-    y = np.arange(100)
-    X = np.eye(100) + random.normal(size=(100, 100)) / 10
-    clf = small(cls, max_epochs=1)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        clf.fit(X, y, meta=(X, y))
-    proba = clf.predict_proba(X)
-    assert np.isfinite(proba).all()
-    np.testing.assert_allclose(proba.sum(axis=1), 1, atol=1e-5)
-    if cls in WITH_TRANSITION:
-        np.testing.assert_allclose(clf.transition_matrix_.sum(axis=1), 1, atol=1e-9)
+    X, y = np.eye(100) + np.random.default_rng(0).normal(size=(100, 100)) / 10, np.arange(100)
+    check(fitted(cls, X, y, X, y), X)
 
 
 @pytest.mark.parametrize("dtype", [">f8", ">f4", ">i4", np.longdouble, np.float16, np.uint8, np.int64, bool])

@@ -55,21 +55,6 @@ def test_a_class_may_have_no_probability_but_no_output_may_be_undefined(blobs):
         clf.predict_log_proba(X)
 
 
-class WithGraph(nn.Linear):
-    """Module whose output keeps the graph."""
-
-    def forward(self, x):
-        with torch.enable_grad():
-            return super().forward(x)
-
-
-def test_batches_are_joined_without_their_graph_and_in_order(blobs):
-    clf = fit_noisy(CrossEntropyClassifier, blobs, module=WithGraph(4, 3), iterator_valid__batch_size=7)
-    found = clf.predict_log_proba(blobs[4])
-    np.testing.assert_allclose(found, np.concatenate([clf.predict_log_proba(x[None]) for x in blobs[4]]), rtol=1e-4)
-    np.testing.assert_allclose(np.exp(found), clf.predict_proba(blobs[4]), rtol=1e-4)
-
-
 # ---------------------------------------------------------------------------- devices that are not there
 def test_a_gpu_that_is_not_there_is_an_error_before_training(blobs, tmp_path, monkeypatch):
     """Simulate a machine without a GPU; there, a classifier of a GPU is loaded on the CPU."""

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 from estimators import small
-from skorch.dataset import ValidSplit
 from training import assert_same, refused
 
 from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, GLCClassifier, MetaTransitionClassifier
@@ -49,14 +48,6 @@ def test_the_weighted_majority_of_each_point_is_learned():
     right = y == (X[:, 0] > 0)
     clf = small(CrossEntropyClassifier, max_epochs=100, batch_size=-1).fit(X, y, sample_weight=np.where(right, 4, 1))
     np.testing.assert_allclose(clf.predict_proba(X)[right, y[right]], 0.8, atol=0.03)  # of 0.5 without weights
-
-
-def test_a_held_out_part_of_the_rows_has_weights_too(blobs):
-    X, y, *_ = blobs
-    split = ValidSplit(0.3, random_state=0)
-    clf = small(CrossEntropyClassifier, train_split=split)
-    proba = clf.fit(X, y, sample_weight=WEIGHTS).predict_proba(X)
-    assert not np.array_equal(proba, clf.fit(X[KEPT], y[KEPT]).predict_proba(X))
 
 
 def test_T_is_not_changed_by_weights_that_do_not_depend_on_the_label():

@@ -75,20 +75,11 @@ def test_long_form_is_a_table_with_one_label_in_each_row(rows):
     np.testing.assert_array_equal(long.labels, by_source.labels)
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        lambda column: [-1 if v is None else v for v in column],
-        lambda column: pd.array(column, dtype="Int64"),
-        lambda column: np.array(column, dtype=float),
-        lambda column: np.array(column, dtype=object),
-        lambda column: pd.Categorical(column),
-    ],
-    ids=["-1", "Int64", "NaN", "None", "category"],
-)
-def test_missing_labels_of_any_kind(kind):
+@pytest.mark.parametrize("missing", [-1, np.nan, pd.NA])
+def test_missing_labels_of_any_kind(missing):
     rows = [(0, 1, None), (2, None, None), (None, 1, 1), (0, 0, 2)]
-    found = read(frame(rows, kind).assign(verified=[2.0, np.nan, np.nan, np.nan]))
+    table = frame(rows, lambda column: [missing if v is None else v for v in column])
+    found = read(table.assign(verified=[2.0, np.nan, np.nan, np.nan]))
     assert found.classes.tolist() == [0, 1, 2]
     assert found.by_source.codes.tolist() == [[-1 if v is None else v for v in row] for row in rows]
     assert found.noisy.tolist() == [2, 1, 0]
@@ -137,12 +128,8 @@ def renamed(*names):
         (TABLE.assign(a=None, b=None), {}, "no noisy sample to learn from"),
         (TABLE.assign(c=list("xyxyxy")), {}, "several kinds"),
         (TABLE.assign(c=[100, 101, 102, 103, 104, 105]), {}, "column 'c'"),
-        (TABLE.assign(c=[0.5, 0.1, 0.2, 0.7, 0.9, 1.0]), {}, "Unknown label type"),
         (TABLE.assign(verified=list("abc") + [None] * 3), {}, "same classes"),
-        (TABLE.assign(verified=TABLE["a"]), {}, "all samples are verified"),
-        (TABLE.assign(verified=None), {}, "no sample is verified"),
         (np.array([0, 1, 2]), {"sources": ["p", None, "q"]}, "sources is missing for 1"),
-        (np.array([0, 1, 2]), {"sources": ["p", "q"]}, "sources has 2 labels for 3 samples"),
         (np.array([0, 1, 2]), {"sources": np.array([list("pq")] * 3)}, "shape"),
         (np.array([[0, 1], [1, 1]]), {"y_verified": [0, None]}, "one for each source"),
     ],
@@ -150,6 +137,9 @@ def renamed(*names):
 def test_labels_that_cannot_be_read_are_refused(table, given, word):
     with pytest.raises(ValueError, match=word):
         read(table, **given)
+
+
+def test_more_labels_than_columns_of_probabilities_are_refused():
     with pytest.raises(ValueError, match="4 different labels"):
         LabelNoiseModel().fit(np.full((6, 3), 1 / 3), TABLE.assign(c=[0, 1, 2, 3, 1, 2]))
 
