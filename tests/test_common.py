@@ -279,25 +279,6 @@ def test_a_refit_that_fails_leaves_nothing_fitted(cls, blobs):
 
 
 # ---------------------------------------------------------------------------- searches and pipelines
-@pytest.mark.parametrize("cls", WITH_TRANSITION)
-def test_a_search_by_the_error_of_T_picks_the_smallest(cls, blobs):
-    """T is fixed: by a step size of 0, in EM by a strong prior."""
-    X, y, X_clean, y_clean, _, _, T = blobs
-    known = cls._get_param_names()
-    fixed = {name: value for name, value in {"transition_lr": 0.0, "revision_lr": 1e-30}.items() if name in known}
-    matrix = "prior" if "prior" in known else "transition_init"
-    search = GridSearchCV(
-        small(cls, max_epochs=1, **fixed),
-        {matrix: [np.full((3, 3), 1 / 3), T]},
-        cv=[(np.arange(150), np.arange(150, 300))],
-        scoring=make_transition_scorer(T),
-    ).fit(X, y, meta=(X_clean, y_clean))
-    assert np.array_equal(search.best_params_[matrix], T)
-    if cls.__name__ not in ("EMTransitionClassifier", "EpochEMClassifier"):  # T is the same in all folds
-        score = make_transition_scorer(T)(search, X, y)
-        assert score == pytest.approx(search.cv_results_["mean_test_score"].max())
-
-
 def test_a_pipeline_scales_X_meta_with_routing(blobs, routing):
     X, y, X_clean, y_clean, *_ = blobs
     pipe = make_pipeline(StandardScaler(), small(GLCClassifier), transform_input=["X_clean"])
@@ -335,19 +316,3 @@ def test_all_that_is_read_off_T_follows_from_it_and_other_methods_have_none_of_i
     assert clf.noisy_class_counts_.sum() == pytest.approx(len(y))
     issues = clf.noise_model_.find_label_issues(proba, y, calibrated=True)
     pd.testing.assert_frame_equal(issues, clf.find_label_issues(X, y))
-
-
-@pytest.mark.parametrize("cls", WITHOUT_CLEAN_DATA)
-def test_clean_samples_are_not_trained_on_where_they_are_not_needed(cls, blobs):
-    """Each sample has its own one-hot column, so weights of unused samples keep their initial values."""
-    y, y_clean = blobs[1], blobs[3]
-    n, m = 60, 20
-    rows = np.eye(n + m)
-    module = nn.Linear(n + m, 3)
-    before = module.weight.detach().numpy().copy()
-    start = {"transition_init": "diagonal"} if cls in WITH_TRANSITION else {}
-    clf = small(cls, module=module, optimizer="sgd", lr=0.1, optimizer__momentum=0.0, **start)
-    clf.fit(rows[:n], y[:n], meta=(rows[n:], y_clean[:m]))
-    after = clf.net_.module_.weight.detach().numpy()
-    np.testing.assert_array_equal(after[:, n:], before[:, n:])
-    assert not np.array_equal(after[:, :n], before[:, :n])

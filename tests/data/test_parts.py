@@ -183,16 +183,6 @@ def test_an_output_with_logits():
     assert_same_proba(fit(MetaTransitionClassifier, Wrapped), packed_fit(MetaTransitionClassifier))
 
 
-def test_weights_and_half_precision():
-    both = (
-        small(MetaTransitionClassifier, module=module, precision="bf16").fit(
-            X, NOISY, y_verified=VERIFIED, sample_weight=np.arange(N) % 3
-        )
-        for module, X in ((Bag, PARTS), (Packed, PACKED))
-    )
-    assert_same_proba(*both)
-
-
 def test_real_parts_are_cast_and_others_are_not():
     class Types(Bag):
         def forward(self, ids, mask, age, image):
