@@ -9,20 +9,11 @@ import numpy as np
 
 
 class Stub(NamedTuple):
-    """Sums of pixels or lengths of texts; writes the number of items of each batch to a file, and can end its process.
+    """Sums of pixels or lengths of texts; writes the size of each batch to a file, and can end its process."""
 
-    Attributes
-    ----------
-    log : str
-        File with a line for each batch.
-    scale : float
-    kill_at : int
-        The process is killed at this line.
-    """
-
-    log: str
+    log: str  # file with a line for each batch
     scale: float = 1.0
-    kill_at: int = -1
+    kill_at: int = -1  # the process is killed at this line
     packages: tuple[str, ...] = ()
 
     def settings(self):

@@ -1,8 +1,12 @@
 """Bad arrays and numbers given to functions."""
 
 import numpy as np
+import pandas as pd
 from attacks.of_data import masked
-from attacks.problem import PROBA, TRUE, Case, T, X, Y, changed
+from attacks.problem import PROBA, TRUE, X_META, X_TEST, Y_META, Y_TEST, Case, T, X, Y, changed
+from sklearn.linear_model import LogisticRegression
+
+from noisytransition import ComparisonData, CrossEntropyClassifier
 
 NAN, INF = float("nan"), float("inf")
 NAMES = np.array(["ant", "bee", "cat"])
@@ -156,10 +160,41 @@ OTHERS = [
         ("label_posterior", "lengths", (PROBA, Y[:-1], T), {}, "one label per sample"),
     ]
 ]
+
+
+# ---------------------------------------------------------------------------- folds and comparisons
+FOLDS = [
+    Case("folds: few groups", "folds", {"groups": [0] * 60}, "samples of 1 groups"),
+    Case("folds: short groups", "folds", {"groups": Y[:-1]}, "59 labels for 60 samples"),
+    Case("folds: no verified labels", "folds", {"y_verified": None}, "'verified'"),
+    Case("folds: no verified row", "folds", {"y_verified": [None] * 60}, "0 sample"),
+    Case("folds: short labels", "folds", {"y": Y[:-1]}, "59 labels for 60 samples"),
+    Case("folds: twice", "folds", {"y": pd.DataFrame({"label": Y, "verified": Y})}, "given twice"),
+]
+DATA = ComparisonData(X, Y, X_META, Y_META, X_TEST, Y_TEST, T, TRUE)
+ONE = {"cross-entropy": CrossEntropyClassifier()}
+COMPARE = [
+    Case(f"compare: {name}", "compare", {"args": (data, methods), **given}, words)
+    for name, data, methods, given, words in [
+        ("seeds are fractions", DATA, ONE, {"seeds": [0.5, 0.9]}, "random_state"),
+        ("negative seeds", DATA, ONE, {"seeds": [-1]}, "random_state"),
+        ("no data", None, ONE, {}, "ComparisonData"),
+        ("a function of None", lambda seed: None, ONE, {}, "ComparisonData"),
+        ("test labels of another class", DATA._replace(y_test=Y_TEST + 1), ONE, {}, "y_test"),
+        ("short labels", DATA._replace(y=Y[:-1]), ONE, {}, "inconsistent"),
+        ("short clean labels", DATA._replace(y_clean=Y_META[:-1]), ONE, {}, "inconsistent"),
+        ("no test rows", DATA._replace(X_test=None), ONE, {}, "None"),
+        ("a T of counts", DATA._replace(transition_matrix=T * 10), ONE, {}, "sum to 1"),
+        ("a class", DATA, {"cross-entropy": CrossEntropyClassifier}, {}, "instance"),
+        ("another estimator", DATA, {"sklearn": LogisticRegression()}, {}, "unexpected keyword argument"),
+    ]
+]
 CASES = [
     *_arrays(MATRIX_ARGUMENTS, MATRICES),
     *_arrays(PROBA_ARGUMENTS, PROBABILITIES),
     *_arrays(INDEX_ARGUMENTS, INDICES),
     *_numbers(),
     *OTHERS,
+    *FOLDS,
+    *COMPARE,
 ]

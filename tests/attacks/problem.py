@@ -8,24 +8,12 @@ from noisytransition.transition import pair_noise
 
 
 class Case(NamedTuple):
-    """One bad input.
+    """One bad input."""
 
-    Attributes
-    ----------
-    name : str
-        What is bad.
-    target : str
-        Name of a function or method.
-    given : dict
-        Arguments that replace good ones; of a function, ``args`` are its positional ones.
-    words : str
-        Regular expression that the message must match.
-    """
-
-    name: str
-    target: str
-    given: dict[str, Any]
-    words: str
+    name: str  # what is bad
+    target: str  # name of a function or method
+    given: dict[str, Any]  # arguments that replace good ones; of a function, "args" are its positional ones
+    words: str  # regular expression that the message must match
 
 
 def _rows(n, seed):

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from operator import attrgetter
 
 import pytest
-from attacks import of_data, of_functions, of_parameters, of_tools
+from attacks import of_data, of_functions, of_parameters
 from attacks.problem import X_META, Y_META, X, Y
 from estimators import CLASSIFIERS, small
 from training import no_training
@@ -19,7 +19,6 @@ from noisytransition.methods import METHODS as NAMED
 from noisytransition.methods import NoisyLabelClassifier
 
 OF_CLASSIFIERS = [*of_parameters.CASES, *of_data.CASES]
-OF_FUNCTIONS = [*of_functions.CASES, *of_tools.CASES]
 # good arguments of methods of a fitted classifier, of folds, and of fit
 JUDGED = {"X": X, "y_noisy": Y}
 METHODS = dict.fromkeys(("label_posterior", "label_quality", "find_label_issues", "relabel"), JUDGED)
@@ -90,7 +89,7 @@ def outcome(case, cls=None):
 
 # cases by target, each with one of its classes: another for the next case
 GROUPS = defaultdict(list)
-for i, case in enumerate([*OF_CLASSIFIERS, *OF_FUNCTIONS]):
+for i, case in enumerate([*OF_CLASSIFIERS, *of_functions.CASES]):
     classes = classes_of(case) if i < len(OF_CLASSIFIERS) else [None]
     GROUPS[case.target].append((case, classes[i % len(classes)]))
 
@@ -110,6 +109,6 @@ def test_every_class_gives_a_clear_error_for_every_bad_input(cls):
 
 
 def test_no_case_is_listed_twice():
-    names = Counter(case.name for case in [*OF_CLASSIFIERS, *OF_FUNCTIONS])
+    names = Counter(case.name for case in [*OF_CLASSIFIERS, *of_functions.CASES])
     assert [name for name, n in names.items() if n > 1] == []
     assert len(names) >= 300

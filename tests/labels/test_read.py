@@ -45,7 +45,7 @@ TABLE = {
     "-1.0 is missing": ([0, 1, 1], [-1.0, 0.0, -1.0], [0, 1], [0, 1, 1], [-1, 0, -1]),
     "-1 is a label": ([-1, 1, 1], [NAN, -1, NAN], [-1, 1], [0, 1, 1], [-1, 0, -1]),
     "blank text": (np.array(["a", "b", "", " "]), ["", "a", " ", "b"], ["a", "b"], [0, 1, -1, -1], [-1, 0, -1, 1]),
-    "no given label": ([NAN, 1, 0], [1, NAN, NAN], [0, 1], [-1, 1, 0], [1, -1, -1]),
+    "no given label": (np.array([NAN, 1, 0]), np.array([1, NAN, NAN]), [0, 1], [-1, 1, 0], [1, -1, -1]),
     "one column": (pd.DataFrame({"label": [0, 1, 1]}), [None, 2, None], [0, 1, 2], [0, 1, 1], [-1, 2, -1]),
     "a table": (pd.DataFrame(COLUMNS, index=[3, 2, 1]), None, [0, 1, 2], [0, 1, 1], [-1, 2, -1]),
     "sources of polars": (Polars(SOURCES), None, [0, 1, 2], [0, 1, 1], [-1, 2, -1]),
