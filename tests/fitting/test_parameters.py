@@ -54,11 +54,8 @@ def test_the_rate_of_a_linear_module_depends_on_the_values_that_it_takes():
     assert rate(nn.Sequential(nn.Flatten(), nn.Linear(200, 3)), images) == rate(nn.Linear(200, 3), X)
 
 
-def test_the_rate_of_a_deeper_module_is_that_of_adam():
+def test_the_rate_of_a_deeper_module_is_that_of_adam_and_others_are_as_given():
     assert rate(nn.Sequential(nn.Linear(200, 8), nn.ReLU(), nn.Linear(8, 3)), table(200)) == 0.001
-
-
-def test_other_rates_are_as_given():
     assert rate("linear", table(1000), lr=0.02) == 0.02
     assert rate("linear", table(1000), optimizer=optim.SGD) == 0.1
 

@@ -139,11 +139,6 @@ def test_labels_that_cannot_be_read_are_refused(table, given, word):
         read(table, **given)
 
 
-def test_more_labels_than_columns_of_probabilities_are_refused():
-    with pytest.raises(ValueError, match="4 different labels"):
-        LabelNoiseModel().fit(np.full((6, 3), 1 / 3), TABLE.assign(c=[0, 1, 2, 3, 1, 2]))
-
-
 def test_a_source_may_have_one_label_or_none_or_always_say_the_same():
     """A label that is nowhere the most frequent one is warned of."""
     with pytest.warns(UserWarning, match=r"some sources give the labels \[7\]"):
