@@ -33,6 +33,7 @@ TABLE = {
     "names": (NAMES[[0, 1, 1]], [None, "cat", None], NAMES.tolist(), [0, 1, 1], [-1, 2, -1]),
     "objects": (NAMES[[0, 1, 1]].astype(object), [NAN, "cat", pd.NA], NAMES.tolist(), [0, 1, 1], [-1, 2, -1]),
     "truth values": ([True, False, True], [None, True, None], [False, True], [1, 0, 1], [-1, 1, -1]),
+    "objects with truth values": (np.array([True, False], dtype=object), [None, True], [False, True], [1, 0], [-1, 1]),
     "nullable truth values": (pd.array([True, False], "boolean"), [None, True], [False, True], [1, 0], [-1, 1]),
     "objects with numbers": (np.array([0.0, 1.0], dtype=object), [None, 1.0], [0.0, 1.0], [0, 1], [-1, 1]),
     "large integers": ([2**60, 2**60 + 1], [None, 2**60], [2**60, 2**60 + 1], [0, 1], [-1, 0]),
@@ -63,6 +64,7 @@ def test_labels_of_any_kind_are_codes(name):
     if classes is not None:
         assert found.classes.tolist() == classes
         assert {type(label) for label in found.classes.tolist()} == {type(label) for label in classes}
+        assert found.classes.dtype != object or isinstance(classes[0], str)
 
 
 @pytest.mark.parametrize(
