@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from posteriors import simulated
-from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 
@@ -114,17 +113,22 @@ def test_a_missing_given_label_has_the_weight_one():
 
 
 # ---------------------------------------------------------------------------- T
-@pytest.mark.parametrize(("T", "odds"), [(TWO, 0.1), (cyclic_noise(5), 10.0)])
-def test_a_draw_by_label_does_not_change_T_of_exact_posteriors(T, odds):
-    errors = {1.0: [], odds: []}
+@pytest.mark.parametrize(("T", "odds"), [(TWO, 0.1), (TWO, 10.0), (cyclic_noise(5), 10.0)])
+def test_a_draw_by_label_changes_neither_T_nor_shares_nor_coverage(T, odds):
+    found = {1.0: [], odds: []}
     for seed in range(6):
         proba, y, noisy = simulated(seed, T, n=2000, spread=3.0)
-        for each, found in errors.items():
+        for each, results in found.items():
             rows = drawn(np.random.default_rng(seed), noisy, 120, each)
             model = quiet_fit(proba, noisy, y, rows)
             assert "chosen" not in model.diagnostics_
-            found.append(transition_error(T, model.transition_matrix_))
-    assert np.mean(errors[odds]) < np.mean(errors[1.0]) + 2 * np.std(errors[1.0]) / 6**0.5 + 0.005
+            shares = model.noisy_class_counts_ / model.noisy_class_counts_.sum()
+            of_rest = np.bincount(np.delete(y, rows)) / (len(y) - len(rows))
+            low, high = model.transition_interval(0.9)
+            missed = ((low > T) | (high < T)).mean()
+            results.append((transition_error(T, model.transition_matrix_), np.abs(shares - of_rest).sum() / 2, missed))
+    worse = np.mean(found[odds], axis=0) - np.mean(found[1.0], axis=0)
+    assert (worse < 2 * np.std(found[1.0], axis=0) / 6**0.5 + 0.005).all()
 
 
 def test_all_samples_of_a_given_label_may_be_verified():
@@ -138,34 +142,6 @@ def test_all_samples_of_a_given_label_may_be_verified():
             model = quiet_fit(proba, noisy, y, np.concatenate([rows, rest]))
             errors.append(transition_error(count_transition_matrix(y, noisy), model.transition_matrix_))
         assert np.mean(errors) < 0.04
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("c", "classifier"), [(2, HistGradientBoostingClassifier(max_iter=20)), (10, LogisticRegression(max_iter=500))]
-)
-def test_T_and_shares_are_as_with_random_samples(c, classifier):
-    found, n_seeds = {odds: [] for odds in (1.0, 3.0, 10.0, 0.1)}, 6
-    for seed in range(n_seeds):
-        X, y, noisy = table(c, seed)
-        T = count_transition_matrix(y, noisy)
-        proba = cross_val_predict(classifier, X, noisy, cv=3, method="predict_proba")
-        for odds, of in found.items():
-            rows = drawn(np.random.default_rng(seed), noisy, 80 if c == 2 else 150, odds)
-            model = quiet_fit(proba, noisy, y, rows)
-            rest = np.delete(y, rows)
-            shares = model.noisy_class_counts_ / model.noisy_class_counts_.sum() - np.bincount(rest) / len(rest)
-            low, high = model.transition_interval(0.9)
-            inside = (T > 0.01) & (T < 0.99)
-            covered = ((low <= T) & (high >= T))[inside].mean()
-            of.append((transition_error(T, model.transition_matrix_), np.abs(shares).sum() / 2, covered))
-    error, shares, covered = np.mean(found[1.0], axis=0)
-    for odds in (3.0, 10.0, 0.1):
-        worse = np.mean(found[odds], axis=0) - (error, shares, covered)
-        bars = 2 * ((np.var(found[odds], axis=0) + np.var(found[1.0], axis=0)) / n_seeds) ** 0.5
-        # T of random samples became more accurate (0.113 instead of 0.122), that of other draws did not
-        assert (worse[:2] < bars[:2] + np.array([0.02, 0.01])).all(), odds
-        assert worse[2] > -bars[2] - 0.05, odds
 
 
 @pytest.mark.parametrize(("T", "at_random"), [(TWO, 40), (cyclic_noise(5), 0)], ids=["two", "five"])
