@@ -103,6 +103,7 @@ def test_clean_samples_without_noisy_labels_or_without_noise(plain, blobs):
     [
         ({"level": 1}, "level"),
         ({"max_samples": -1}, "max_samples"),
+        ({"y_clean": [0, 1]}, "together"),
         ({"y_clean_noisy": [0, 1]}, "together"),
         ({"X_clean": np.zeros((2, 4)), "y_clean": [0, 9]}, "y_clean"),
         ({"X_clean": np.zeros((2, 4)), "y_clean": [0, 1], "y_clean_noisy": [0]}, "y_clean_noisy"),

@@ -137,15 +137,6 @@ def recorded(method, problem):
     return {f"{problem}/{method}/{key}": value for key, value in kept.items()}
 
 
-def everything():
-    """All methods on all problems."""
-    found = {}
-    for problem in PROBLEMS:
-        for method in METHODS:
-            found |= recorded(method, problem)
-    return found
-
-
 def compare(old, new):
     """Print the differences from the record."""
     same = [key for key in old if key in new and np.array_equal(old[key], new[key], equal_nan=True)]
@@ -163,10 +154,14 @@ def main():
     """Compare, or write."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--write", action="store_true", help="write the record anew")
-    found = everything()
+    write = parser.parse_args().write
+    found = {}
+    for problem in PROBLEMS:
+        for method in METHODS:
+            found |= recorded(method, problem)
     if RECORD.exists():
         compare(dict(np.load(RECORD)), found)
-    if parser.parse_args().write:
+    if write:
         np.savez_compressed(RECORD, **found)
 
 
