@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from noise_reports import SomeClassifier, clean, judged, make
 from posteriors import simulated
+from scipy.stats import binomtest
 
 from noisytransition.likelihood import em_transition_matrix, transition_uncertainty
 from noisytransition.report import _facts as module
@@ -34,7 +35,8 @@ def test_share_of_wrong_labels_is_the_sum_over_classes_and_verified_samples_are_
     report = make(clf, clean=rows)
     verified, wrong = report.facts["noise"]["verified"], int((rows.y != rows.y_noisy).sum())
     assert (verified["n_rows"], verified["n_wrong"], verified["rate"]) == (80, wrong, wrong / 80)
-    assert verified["low"] < verified["rate"] < verified["high"]
+    exact = binomtest(wrong, 80).proportion_ci(0.9, "exact")
+    assert (verified["low"], verified["high"]) == (exact.low, exact.high)
     assert report.words["noise"][1].endswith("Both estimates agree.")
     sentence = make(clf, clean=rows._replace(y_noisy=(rows.y + 1) % 7)).words["noise"][1]
     assert "80 verified samples: 80, or 100 %" in sentence
