@@ -239,6 +239,7 @@ def test_a_seed_repeats_a_fit_to_the_bit_and_leaves_the_global_generators_alone(
     before, numpy_before = torch.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
     first = fit(cls, blobs)
     proba = first.predict_proba(blobs[0])
+    first.net_.predict_proba(blobs[0].astype(np.float32))
     assert torch.equal(before, torch.get_rng_state())
     np.testing.assert_array_equal(numpy_before, np.random.get_state()[1])  # noqa: NPY002
     torch.manual_seed(6)

@@ -9,8 +9,7 @@ from training import StopAfter, fit
 
 from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, MetaTransitionClassifier, load
 from noisytransition.methods import METHODS
-from noisytransition.nets import NoisyLabelNet, Rows
-from noisytransition.nets._rows import BatchLoader
+from noisytransition.nets import NoisyLabelNet
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 
@@ -58,12 +57,6 @@ def test_no_step_waits_for_the_gpu_with_pinned_memory(monkeypatch, cls, blobs):
 
     monkeypatch.setattr(NoisyLabelNet, "train_step", watched)
     fit(cls, blobs, device="cuda", iterator_train__pin_memory=True)
-
-
-def test_batches_are_in_pinned_memory():
-    batch = next(iter(BatchLoader(Rows(np.ones((4, 3), np.float32), [0, 1, 0, 1]), 2, pin_memory=True)))
-    assert batch.x.is_pinned()
-    assert batch.label.is_pinned()
 
 
 @pytest.mark.parametrize("cls", CLASSIFIERS)

@@ -13,9 +13,9 @@ import scipy.sparse as sp
 import torch
 from estimators import small
 from torch.utils.data import TensorDataset
-from training import assert_same, fit, fit_noisy
+from training import assert_same, fit
 
-from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, GLCClassifier
+from noisytransition import EMTransitionClassifier, GLCClassifier
 from noisytransition.methods import METHODS
 
 
@@ -38,15 +38,6 @@ def other_process():
 @pytest.mark.parametrize("cls", METHODS.values())
 def test_processes(cls, blobs, plain, other_process):
     assert_same(plain(cls), other_process.submit(fit, cls, blobs).result(), blobs[0])
-
-
-def test_predictions_draw_nothing_from_the_global_generator(blobs):
-    clf = fit_noisy(CrossEntropyClassifier, blobs)
-    before = torch.get_rng_state()
-    clf.predict_proba(blobs[0])
-    clf.net_.predict_proba(blobs[0].astype(np.float32))
-    clf.predict_proba(TensorDataset(torch.tensor(blobs[0]).float()))
-    assert torch.equal(before, torch.get_rng_state())
 
 
 # ---------------------------------------------------------------------------- forms of the same rows

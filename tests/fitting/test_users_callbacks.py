@@ -1,7 +1,7 @@
 """skorch's callbacks in a fit: the stages that they monitor, and reserved names."""
 
 import pytest
-from skorch.callbacks import Checkpoint, EarlyStopping, EpochScoring, PrintLog
+from skorch.callbacks import Checkpoint, EarlyStopping, PrintLog
 from skorch.dataset import ValidSplit
 from training import fit, fit_noisy, refused
 
@@ -16,13 +16,6 @@ def test_with_held_out_rows_it_stops_all_trainings(cls, blobs):
     clf = fit(cls, blobs, callbacks=[stop], train_split=ValidSplit(5))
     # scores are those of the noisy samples
     assert all(len(history) < 3 for stage, history in clf.histories_.items() if "clean" not in stage)
-
-
-@pytest.mark.parametrize("cls", [ForwardClassifier, FineTuningClassifier])
-def test_scores_without_held_out_rows_can_be_followed(cls, blobs):
-    score = "valid_clean_loss" if cls is ForwardClassifier else "train_loss"  # it does not train on clean samples
-    clf = fit(cls, blobs, callbacks=[EarlyStopping(score), EpochScoring("accuracy", on_train=True)])
-    assert "accuracy" in clf.history_[-1]
 
 
 CALLBACKS = [EarlyStopping(), EarlyStopping, ("stop", EarlyStopping("valid_noisy_acc")), Checkpoint()]

@@ -184,17 +184,6 @@ def test_missing_probabilities_and_ones_are_a_random_draw(predicted):
     assert found.class_shares().equals(plain.class_shares())  # follow from the matrix and the draw
 
 
-def test_a_draw_by_suspicion_with_known_probabilities_is_no_reason_to_doubt_and_gives_shares(predicted):
-    proba, y, noisy = predicted
-    rows, relative = suspicious_draw(np.random.default_rng(0), proba, noisy, 300)
-    assert "chosen" in quiet_fit(proba, noisy, y, rows).diagnostics_
-    model = LabelNoiseModel().fit(proba, noisy, y_verified=checked(y, rows), verified_probability=relative)
-    assert "chosen" not in model.diagnostics_
-    shares = model.class_shares()
-    assert np.abs(shares.share - np.bincount(y) / len(y)).max() < 0.06
-    assert np.abs(model.accuracy_interval(of="labels").estimate - (y == noisy).mean()) < 0.06
-
-
 @given(st.integers(0, 1000), st.integers(2, 4))
 @settings(max_examples=10, deadline=None)
 def test_weighted_means_are_those_of_repeated_samples(seed, k):
