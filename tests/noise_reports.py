@@ -16,8 +16,8 @@ from noisytransition.report._report import _shown
 class SomeClassifier:
     """T of random flips, with bounds around it; without bounds if `bars` is None."""
 
-    def __init__(self, names, seed=0, T=None, counts=None, bars="around", diagnostics=None):
-        rng, c = np.random.default_rng(seed), len(names)
+    def __init__(self, names, T=None, counts=None, bars="around", diagnostics=None):
+        rng, c = np.random.default_rng(0), len(names)
         flips = 0.7 * np.eye(c) + 0.3 * rng.dirichlet(np.full(c, 0.3), size=c)
         random_counts = rng.uniform(20, 60, size=c)
         self.classes_ = self.labels_ = np.array(list(names), dtype=object)
@@ -40,26 +40,25 @@ class SomeClassifier:
     _flips = LabelNoiseModel._flips
 
 
-def judged(T, n=200, seed=0):
-    """Rows of random posteriors with noisy labels by T."""
-    rng = np.random.default_rng(seed)
-    proba = rng.dirichlet(np.full(len(T), 0.05), size=n)
-    given = flip_labels(proba.argmax(axis=1), T, random_state=seed)
-    return LabelledSamples(proba, given, np.full(n, -1)).judge(OneT(T))
+def judged(T):
+    """200 rows of random posteriors with noisy labels by T."""
+    proba = np.random.default_rng(0).dirichlet(np.full(len(T), 0.05), size=200)
+    given = flip_labels(proba.argmax(axis=1), T, random_state=0)
+    return LabelledSamples(proba, given, np.full(200, -1)).judge(OneT(T))
 
 
-def clean(T, n=80, seed=1):
-    """Clean rows that a classifier predicts well, with noisy labels by T."""
-    rng, c = np.random.default_rng(seed), len(T)
-    y = rng.integers(c, size=n)
-    proba = rng.dirichlet(np.full(c, 0.3), size=n) / 2 + np.eye(c)[np.where(rng.random(n) < 0.8, y, (y + 1) % c)] / 2
-    return Clean(proba, y, flip_labels(y, T, random_state=seed))
+def clean(T):
+    """80 clean rows that a classifier predicts well, with noisy labels by T."""
+    rng, c = np.random.default_rng(1), len(T)
+    y = rng.integers(c, size=80)
+    proba = rng.dirichlet(np.full(c, 0.3), size=80) / 2 + np.eye(c)[np.where(rng.random(80) < 0.8, y, (y + 1) % c)] / 2
+    return Clean(proba, y, flip_labels(y, T, random_state=1))
 
 
-def make(clf, *, rows=None, clean=None, max_samples=200, samples=None, index=None, title="Noise report"):
+def make(clf, *, rows=None, clean=None, samples=None, index=None, title="Noise report"):
     """A report of a classifier."""
     rows = judged(clf.transition_matrix_) if rows is None else rows
-    listed = rows.issues()[:max_samples]
+    listed = rows.issues()[:200]
     source = [f"text of row {i}" for i in range(len(rows.noisy))] if samples is None else samples
     names = pd.Series(range(len(source)), index=index)
     shown = _shown(source, names, len(rows.noisy), listed, None)

@@ -167,30 +167,21 @@ def by_hand(cls, verified, score):
     [(EMTransitionClassifier, False, False), (GLCClassifier, True, False), (GLCClassifier, True, True)],
 )
 def test_a_search_scores_held_out_rows_by_their_verified_labels(cls, piped, with_routing, verified):
+    """With routing, the verified labels are a keyword."""
     X, y, mask, true = verified
     clf = Pipeline([("clf", small(cls))]) if piped else small(cls)
     search = GridSearchCV(clf, {"clf__lr" if piped else "lr": [0.05]}, cv=VerifiedKFold(2), error_score="raise")
+    given = (X, table(y, mask, true)), {}
+    if with_routing:
+        given = (X, y), {"y_verified": np.where(mask, true, -1)}
+        search.set_params(scoring=make_verified_scorer("accuracy"))
     with sklearn.config_context(enable_metadata_routing=with_routing):
-        search.fit(X, table(y, mask, true))
+        search.fit(*given[0], **given[1])
     accuracy = by_hand(cls, verified, accuracy_score)
     assert [search.cv_results_[f"split{k}_test_score"][0] for k in range(2)] == accuracy
     best = small(cls, lr=0.05).fit(X, table(y, mask, true))
     assert_same(search.best_estimator_[-1] if piped else search.best_estimator_, best, X)
     assert search.score(X, table(y, mask, true)) == best.score(X[mask], true[mask])
-
-
-@pytest.mark.parametrize(
-    ("cv", "names", "metric"),
-    [(VerifiedKFold(3), np.arange(3), None), (KFold(3, shuffle=True, random_state=0), NAMES, "neg_log_loss")],
-)
-def test_with_routing_keywords_are_the_table(cv, names, metric, verified, routing):
-    X, y, mask, true = verified
-    labels, given = table(names[y], mask, names[true]), {"cv": cv, "error_score": "raise"}
-    scoring = metric and make_verified_scorer(metric)
-    by_table = cross_val_score(small(GLCClassifier), X, labels, scoring=scoring, **given)
-    params = {"y_verified": labels["verified"]}
-    by_keywords = cross_val_score(small(GLCClassifier), X, labels["label"], scoring=scoring, params=params, **given)
-    np.testing.assert_array_equal(by_keywords, by_table)
 
 
 def test_named_metrics_are_of_verified_rows(verified):
