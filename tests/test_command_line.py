@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -127,28 +128,16 @@ def test_the_documented_lines_add_checked_rows_for_the_next_audit(audited, revie
 
 
 # ---------------------------------------------------------------------------- kinds of files
-class Reached(Exception):
-    """Ends a command at the fit, with the samples and labels of the fit."""
-
-
-@pytest.fixture
-def given_to_fit(monkeypatch):
-    """Return a function of a command's arguments, which returns the samples and labels that reach the fit."""
-
-    def fit(self, X, y):
-        raise Reached(X, y)
-
-    def given(*arguments):
-        with pytest.raises(Reached) as raised:
-            main(["audit", *map(str, arguments)])
-        return raised.value.args
-
-    monkeypatch.setattr(TransitionClassifierCV, "fit", fit)
-    return given
+def given_to_fit(*arguments):
+    """Samples and labels that reach the fit of a command, which ends there."""
+    stopped = mock.patch.object(TransitionClassifierCV, "fit", side_effect=KeyboardInterrupt)
+    with stopped as fit, pytest.raises(KeyboardInterrupt):
+        main(["audit", *map(str, arguments)])
+    return fit.call_args.args
 
 
 @pytest.mark.parametrize("kind", ["parquet", "xlsx", "semicolons"])
-def test_other_formats_have_the_same_samples_and_labels(kind, given_to_fit, reviews, tmp_path):
+def test_other_formats_have_the_same_samples_and_labels(kind, reviews, tmp_path):
     pytest.importorskip({"parquet": "pyarrow", "xlsx": "openpyxl"}.get(kind, "pandas"))
     path, options = tmp_path / f"table.{kind}", []
     if kind == "semicolons":
@@ -219,7 +208,7 @@ def test_a_row_for_each_answer_is_the_same_as_a_column_for_each_source(table, tm
     assert (corrected["corrected"] == table["true"]).mean() > 0.85
 
 
-def test_groups_and_probabilities_reach_the_fit(table, given_to_fit, tmp_path):
+def test_groups_and_probabilities_reach_the_fit(table, tmp_path):
     of = table.assign(ward=np.arange(120) // 2, verified_probability=0.7)
     of.to_csv(tmp_path / "table.csv", index=False)
     np.save(tmp_path / "numbers.npy", of[["fever"]])

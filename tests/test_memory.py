@@ -5,8 +5,10 @@ import tracemalloc
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from skorch.dataset import ValidSplit
 
-from noisytransition import EMTransitionClassifier, ForwardClassifier, GLCClassifier
+from noisytransition import EMTransitionClassifier, ForwardClassifier, GLCClassifier, MetaTransitionClassifier
+from noisytransition.nets import _rows
 
 N, N_COLUMNS = 36_000, 250
 NET = {"module": "linear", "max_epochs": 1, "batch_size": 400, "random_state": 0}
@@ -50,3 +52,19 @@ def test_a_fit_does_not_copy_its_data(clf, form, wide, tmp_path):
     size = X.data.nbytes + X.indices.nbytes if form == "sparse" else X.nbytes
     clf.fit(X[:500], y[:500], y_verified=verified[:500])  # what is loaded once
     assert peak(lambda: clf.fit(X, y, y_verified=verified)) < 0.4 * size
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(
+    "clf",
+    [MetaTransitionClassifier(transition_init="anchor", train_split=ValidSplit(0.2)), EMTransitionClassifier(cv=None)],
+)
+def test_sparse_rows_become_dense_batch_by_batch(clf, monkeypatch):
+    monkeypatch.setattr(_rows, "_NUMBERS_AT_ONCE", 256 * 4000)
+    X = sp.random_array((6000, 4000), density=0.001, format="csr", dtype=np.float32, random_state=0)
+    y = np.random.default_rng(0).integers(2, size=6000)
+    verified = np.where(np.arange(6000) % 8 == 0, y, -1)
+    clf.set_params(max_epochs=1, batch_size=200, random_state=0)
+    clf.fit(X[:500], y[:500], y_verified=verified[:500])  # what is loaded once
+    whole = peak(lambda: clf.fit(X, y, y_verified=verified).predict_proba(X))
+    assert whole < 6000 * 4000 * X.dtype.itemsize / 4

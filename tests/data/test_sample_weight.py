@@ -18,7 +18,6 @@ def weighted(cls, blobs, weights=WEIGHTS, **params):
     return small(cls, **params).fit(X, y, meta=(X_clean, y_clean), sample_weight=weights)
 
 
-# ---------------------------------------------------------------------------- weights of rows
 def test_equal_weights_are_as_none(blobs, plain):
     cls = MetaTransitionClassifier
     assert_same(weighted(cls, blobs, np.full(300, 0.3)), plain(cls), blobs[0])
