@@ -248,7 +248,6 @@ def wrong_files():
         "no features": (reviews[["llm", "checked"]], TEXT[:4], "--features"),
         "text not named": (reviews, TEXT[:4], "'review' differs in every row"),
         "verified not named": (reviews, ["--label", "llm"], "'checked' looks like true labels"),
-        "verified not named, but text": (reviews, ["--label", "llm", *text], "'checked' looks like true labels"),
         "no source": (reviews, ["--label", "llm", "--sample", "review"], "--source"),
         "no file of arrays": (reviews, [*TEXT, "--embeddings", "none.npy"], "none.npy"),
     }

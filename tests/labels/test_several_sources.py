@@ -20,8 +20,7 @@ NAMES = np.array(["ant", "bee", "cat"])
 
 def read(table, y_verified=None, sources=None):
     """Labels as a fit reads them."""
-    n = len(table if not hasattr(table, "columns") else next(iter(table.to_dict("series").values())))
-    return labels_of_fit(n, table, y_verified, None, sources, None)
+    return labels_of_fit(len(table), table, y_verified, None, sources, None)
 
 
 def plurality(rows):
@@ -118,7 +117,6 @@ def renamed(*names):
     ("table", "given", "word"),
     [
         (renamed("a", "a", "verified"), {}, "several columns named 'a'"),
-        (renamed("a", "verified", "verified"), {}, "several columns"),
         (TABLE[["verified"]], {}, "only the column"),
         (renamed("a", "b", "Verified"), {}, "'verified'"),
         (renamed("a", "true", "verified"), {}, "column 'true'"),
