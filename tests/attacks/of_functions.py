@@ -9,7 +9,6 @@ from sklearn.linear_model import LogisticRegression
 from noisytransition import ComparisonData, CrossEntropyClassifier
 
 NAN, INF = float("nan"), float("inf")
-NAMES = np.array(["ant", "bee", "cat"])
 
 
 def home_of(function):

@@ -14,20 +14,18 @@ def _cases(name, values, words=None):
     return [Case(f"{name}={value!r:.40}", "fit", {name: value}, words) for value in values]
 
 
-NUMBER_NAMES = "lr transition_lr weight_lr revision_lr fine_tuning_lr inner_lr q clean_weight"
-NUMBERS = [case for name in NUMBER_NAMES.split() for case in _cases(name, ["0.1", -1.0, NAN, INF, 1j, [0.1]])]
-POSITIVE_NAMES = "lr inner_lr weight_lr revision_lr fine_tuning_lr"
-POSITIVE = [case for name in POSITIVE_NAMES.split() for case in _cases(name, [0])]
-COUNT_NAMES = "batch_size warm_up_epochs meta_batch_size"
-COUNT_FROM_0_NAMES = "max_epochs fine_tuning_epochs truncation_start"
-COUNTS = [
-    case
-    for names, least in ((COUNT_NAMES, 1), (COUNT_FROM_0_NAMES, 0))
-    for name in names.split()
-    for case in _cases(name, ["3", -3, least - 1, 2.5, 1j, [3]])
-    if case.given != {"batch_size": -1}
+# names of parameters, and values that none of them can have
+PARAMETERS = [
+    (
+        "lr transition_lr weight_lr revision_lr fine_tuning_lr inner_lr q clean_weight",
+        ["0.1", -1.0, NAN, INF, 1j, [0.1]],
+    ),
+    ("lr inner_lr weight_lr revision_lr fine_tuning_lr batch_size warm_up_epochs meta_batch_size", [0]),
+    ("batch_size warm_up_epochs meta_batch_size", ["3", -3, 2.5, 1j, [3]]),
+    ("max_epochs fine_tuning_epochs truncation_start", ["3", -3, -1, 2.5, 1j, [3]]),
+    ("from_warm_up normalize refit", ["no", 0.5, [True]]),
 ]
-FLAGS = [case for name in ("from_warm_up", "normalize", "refit") for case in _cases(name, ["no", 0.5, [True]])]
+OF_KINDS = [case for names, values in PARAMETERS for name in names.split() for case in _cases(name, values)]
 OPTIMIZERS = [
     *_cases("optimizer", ["sdg", optim.SGD([nn.Parameter()]), 3]),
     *_cases("optimizer", [nn.Linear], "unexpected keyword argument 'lr'"),
@@ -112,4 +110,4 @@ UNKNOWN = [
     for target in ("constructor", "set_params")
     for name in ("max_epoch", "modul__hidden", "optimizer_momentum", "criterion", "classes", "warm_start")
 ]
-CASES = [*NUMBERS, *POSITIVE, *COUNTS, *FLAGS, *OPTIMIZERS, *STARTS, *OF_METHODS, *OF_NETS, *UNKNOWN]
+CASES = [*OF_KINDS, *OPTIMIZERS, *STARTS, *OF_METHODS, *OF_NETS, *UNKNOWN]

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from posteriors import simulated
+from sklearn.datasets import make_blobs
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 
@@ -20,11 +21,8 @@ TWO = np.array([[0.95, 0.05], [0.2, 0.8]])
 
 def cyclic_noise(c):
     """Each class has two wrong labels, of 0.2 and 0.1."""
-    T = 0.7 * np.eye(c)
-    for i in range(c):
-        T[i, (i + 1) % c] += 0.2
-        T[i, (i + 3) % c] += 0.1
-    return T
+    no_noise = np.eye(c)
+    return 0.7 * no_noise + 0.2 * np.roll(no_noise, 1, axis=1) + 0.1 * np.roll(no_noise, 3, axis=1)
 
 
 def drawn(rng, noisy, n, odds):
@@ -44,15 +42,6 @@ def quiet_fit(proba, noisy, y, rows):
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="T may be wrong")
         return LabelNoiseModel().fit(proba, noisy, y_verified=checked(y, rows))
-
-
-def table(c, seed, n=1500):
-    """Features, true labels and noisy ones, of classes that overlap."""
-    rng = np.random.default_rng(seed)
-    centers = np.random.default_rng(c).normal(size=(c, 6)) * (0.6 if c == 2 else 1.2)
-    y = rng.choice(c, n, p=[0.74, 0.26] if c == 2 else np.linspace(0.5, 1.5, c) / c)
-    T = TWO if c == 2 else cyclic_noise(c)
-    return centers[y] + rng.normal(size=(n, 6)), y, flip_labels(y, T, random_state=seed + 100)
 
 
 # ---------------------------------------------------------------------------- tests of the draw
@@ -159,17 +148,11 @@ def test_samples_chosen_as_suspicious_are_warned_of(T, at_random):
 
 
 # ---------------------------------------------------------------------------- probabilities that are known
-def suspicious_draw(rng, proba, noisy, n):
-    """Samples drawn with replacement, up to eight times as often where the label looks wrong; and how many times."""
-    relative = 0.25 + (proba[np.arange(len(noisy)), noisy] < 0.3) * 1.75
-    relative /= relative.mean()
-    return rng.choice(len(noisy), n, p=relative / len(noisy)), relative
-
-
 @pytest.fixture(scope="module", name="predicted")
 def _predicted():
     """Out-of-fold probabilities, true and noisy labels."""
-    X, y, noisy = table(4, 3)
+    X, y = make_blobs(1500, centers=4, cluster_std=2.5, random_state=0)
+    noisy = flip_labels(y, cyclic_noise(4), random_state=0)
     return cross_val_predict(LogisticRegression(), X, noisy, method="predict_proba"), y, noisy
 
 
@@ -205,7 +188,8 @@ def test_weighted_means_are_those_of_repeated_samples(seed, k):
 def test_known_probabilities_of_some_do_not_hide_that_the_others_were_chosen(predicted):
     proba, y, noisy = predicted
     chosen = np.argsort(proba[np.arange(len(y)), noisy])[:80]
-    rows, relative = suspicious_draw(np.random.default_rng(0), proba, noisy, 100)
+    relative = np.where(proba[np.arange(len(y)), noisy] < 0.3, 2.0, 0.25)
+    rows = np.random.default_rng(0).choice(len(y), 100, p=relative / relative.sum())
     relative[chosen] = np.nan
     verified = checked(y, np.append(rows, chosen))
     with pytest.warns(UserWarning, match="chosen"):
