@@ -59,6 +59,7 @@ def with_duplicates(X):
 FORMS = {
     "Fortran order": np.asfortranarray,
     "not contiguous": lambda X: np.repeat(X, 2, axis=0)[::2],
+    "negative strides": lambda X: X[::-1].copy()[::-1],
     "list": np.ndarray.tolist,
     "data frame": pd.DataFrame,
     "tensor": torch.from_numpy,
