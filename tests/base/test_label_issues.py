@@ -25,30 +25,26 @@ def fitted(blobs):
 def test_results_are_those_of_the_posterior_and_have_the_index_of_a_series(fitted, blobs):
     X, y = blobs[:2]
     posterior = label_posterior(fitted.predict_proba(X), y, fitted.transition_matrix_)
-    names = [f"row {n}" for n in range(300)]
-    expected = pd.Series(posterior[np.arange(300), y], index=names)
-    given = pd.Series(NAMES[y], index=names, name="animal")
-    for labels in (given.tolist(), given, given.astype("category")):
-        np.testing.assert_allclose(fitted.label_posterior(X, labels), posterior)
-        np.testing.assert_allclose(fitted.label_quality(X, labels), expected)
-        issues = fitted.find_label_issues(X, labels, threshold=0.3)
-        assert issues.position.tolist() == sorted(np.flatnonzero(expected < 0.3), key=lambda n: expected.iloc[n])
-        np.testing.assert_array_equal(issues.given_label, NAMES[y][issues.position])
-        np.testing.assert_array_equal(issues.suggested_label, NAMES[posterior[issues.position].argmax(axis=1)])
-        np.testing.assert_allclose(issues.label_quality, expected.iloc[issues.position])
-        found = np.where(posterior.max(axis=1) >= 0.95, posterior.argmax(axis=1), y)
-        np.testing.assert_array_equal(fitted.relabel(X, labels, threshold=0.95), NAMES[found])
+    quality, best = posterior[np.arange(300), y], posterior.argmax(axis=1)
+    given = pd.Series(NAMES[y], index=[f"row {n}" for n in range(300)], name="animal")
+    columns = {"position": range(300), "given_label": given, "suggested_label": NAMES[best], "label_quality": quality}
+    expected = pd.DataFrame(columns)[quality < 0.3].sort_values("label_quality")
+    frame = pd.DataFrame(X, index=given.index)
+    for rows, labels in ((X, given), (X, given.astype("category")), (frame, NAMES[y])):
+        np.testing.assert_allclose(fitted.label_posterior(rows, labels), posterior)
+        np.testing.assert_allclose(fitted.label_quality(rows, labels), quality)
+        found = fitted.find_label_issues(rows, labels, threshold=0.3)
+        pd.testing.assert_frame_equal(found, expected)
+        relabelled = fitted.relabel(rows, labels, threshold=0.95)
+        np.testing.assert_array_equal(relabelled, NAMES[np.where(posterior.max(axis=1) >= 0.95, best, y)])
+    plain = fitted.find_label_issues(X, given.tolist(), threshold=0.3)
+    pd.testing.assert_frame_equal(plain, expected.set_axis(expected["position"].to_numpy()))
+    positions = fitted.find_label_issues(X, given, threshold=0.3, as_frame=False)
+    np.testing.assert_array_equal(positions, expected["position"])
     assert fitted.label_quality(X, given).index.equals(given.index)
     relabelled = fitted.relabel(X, given)
     assert relabelled.index.equals(given.index)
     assert relabelled.name == "animal"
-    issues = fitted.find_label_issues(X, given)
-    assert issues.index.tolist() == [names[n] for n in issues.position]
-    frame = pd.DataFrame(X, index=names)
-    pd.testing.assert_frame_equal(fitted.find_label_issues(frame, NAMES[y]), issues)  # of X without one of y
-    plain = fitted.find_label_issues(X, NAMES[y])
-    pd.testing.assert_frame_equal(plain, issues.set_axis(issues.position.to_numpy()))
-    np.testing.assert_array_equal(fitted.find_label_issues(X, given, as_frame=False), issues.position)
 
 
 @pytest.mark.filterwarnings("ignore:X has feature names")
