@@ -51,6 +51,7 @@ ROWS = [
     ("None", None, "None|NoneType|dtype|scalar"),
     ("a dict", {"a": X, "b": X}, "have the shape|unexpected keyword argument"),
     ("an empty array", X[:0], "0 sample|minimum of 1|inconsistent"),
+    ("long doubles that float64 cannot hold", X.astype(np.longdouble) * np.longdouble("1e4000"), "infinity"),
     ("a stream", Stream(), "Stream without samples or __len__"),
     ("a Dataset without a length", NoLength(), "__len__"),
     ("an empty Dataset", Samples([]), "without samples"),

@@ -34,8 +34,7 @@ def test_what_em_knows_is_there(plain, blobs):
     em = plain(EMTransitionClassifier)
     X, y, _, _, X_test, y_test, T = blobs
     noisy = flip_labels(y_test, T, random_state=1)
-    report = em.noise_report(X, y, X_test, y_test, noisy, level=0.8)
-    facts = report.facts
+    facts = em.noise_report(X, y, X_test, y_test, noisy, level=0.8).facts
     low, high = em.transition_interval(0.8)
     assert (facts["transition"]["low"], facts["transition"]["high"]) == (low.tolist(), high.tolist())
     *lines, caveat = em.transition_summary(0.8, least=0).splitlines()
