@@ -174,13 +174,10 @@ def test_documented_parameters_survive_get_params_clone_and_set_params(cls):
     names = {name for name in names if not name.startswith("*")}  # without **net_params
     if cls in METHODS.values():
         assert names == set(cls().get_params())
-    given, others = ({name: f"{value} {name}" for name in names} for value in ("one", "another"))
-    clf = cls(**given)
-    for same in (clf, clone(clf), clone(clone(clf).set_params(**others)).set_params(**given)):
-        assert given.items() <= same.get_params().items()
-        assert given == {name: getattr(same, name) for name in names}
-    assert others.items() <= clone(clf).set_params(**others).get_params().items()
-    assert given.items() <= clf.get_params().items()
+    given = {name: f"a {name}" for name in names}
+    for clf in (cls(**given), clone(cls(**given)), clone(cls()).set_params(**given)):
+        assert given.items() <= clf.get_params().items()
+        assert given == {name: getattr(clf, name) for name in names}
 
 
 class Widened:
