@@ -31,17 +31,12 @@ def drawn(rng, noisy, n, odds):
     return rng.choice(len(noisy), n, replace=False, p=weights / weights.sum())
 
 
-def checked(y, rows):
-    """True labels of these samples, -1 for the others."""
+def quiet_fit(proba, noisy, y, rows, **given):
     verified = np.full(len(y), -1)
     verified[rows] = y[rows]
-    return verified
-
-
-def quiet_fit(proba, noisy, y, rows):
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="T may be wrong")
-        return LabelNoiseModel().fit(proba, noisy, y_verified=checked(y, rows))
+        return LabelNoiseModel().fit(proba, noisy, y_verified=verified, **given)
 
 
 # ---------------------------------------------------------------------------- tests of the draw
@@ -185,12 +180,13 @@ def test_weighted_means_are_those_of_repeated_samples(seed, k):
     np.testing.assert_allclose(same.share, prediction_powered(f, of_verified, y).share)
 
 
-def test_known_probabilities_of_some_do_not_hide_that_the_others_were_chosen(predicted):
+@pytest.mark.parametrize("at_random", [True, False])
+def test_samples_with_known_probabilities_neither_count_as_chosen_nor_hide_others(at_random, predicted):
     proba, y, noisy = predicted
-    chosen = np.argsort(proba[np.arange(len(y)), noisy])[:80]
-    relative = np.where(proba[np.arange(len(y)), noisy] < 0.3, 2.0, 0.25)
-    rows = np.random.default_rng(0).choice(len(y), 100, p=relative / relative.sum())
-    relative[chosen] = np.nan
-    verified = checked(y, np.append(rows, chosen))
-    with pytest.warns(UserWarning, match="chosen"):
-        LabelNoiseModel().fit(proba, noisy, y_verified=verified, verified_probability=relative)
+    of_given = proba[np.arange(len(y)), noisy]
+    others = np.arange(80) if at_random else np.argsort(of_given)[:80]
+    relative = np.where(of_given < 0.3, 5.0, 0.1)
+    rows = np.random.default_rng(0).choice(len(y), 300, p=relative / relative.sum())
+    relative[others] = np.nan
+    model = quiet_fit(proba, noisy, y, np.append(rows, others), verified_probability=relative)
+    assert ("chosen" in model.diagnostics_) == (not at_random)
