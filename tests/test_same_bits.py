@@ -12,10 +12,12 @@ import pytest
 import scipy.sparse as sp
 import torch
 from estimators import small
+from sklearn.base import clone
+from skorch.dataset import ValidSplit
 from torch.utils.data import TensorDataset
-from training import assert_same, fit
+from training import StopAfter, assert_same, fit, refused
 
-from noisytransition import EMTransitionClassifier, GLCClassifier
+from noisytransition import EMTransitionClassifier, FineTuningClassifier, GLCClassifier, MetaTransitionClassifier
 from noisytransition.methods import METHODS
 
 
@@ -101,3 +103,30 @@ def test_forms_of_the_same_rows(name, blobs, zeros, tmp_path):
     if sp.issparse(given):
         assert given.nnz == before.nnz
         np.testing.assert_array_equal(given.toarray(), before.toarray())
+
+
+@pytest.mark.parametrize("cls", [FineTuningClassifier, MetaTransitionClassifier, EMTransitionClassifier])
+def test_sparse_rows_give_the_bits_of_dense_ones(cls, blobs, zeros):
+    X, X_clean, _ = zeros
+    clf = small(cls, train_split=ValidSplit(0.2, random_state=0))
+    dense, sparse = (
+        clone(clf).fit(form(X), blobs[1], meta=(form(X_clean), blobs[3])) for form in (np.asarray, sp.csr_array)
+    )
+    assert_same(dense, sparse, X)
+    assert sparse.n_features_in_ == 4
+    np.testing.assert_array_equal(sparse.predict_proba(sp.csr_array(X)), dense.predict_proba(X))
+    np.testing.assert_array_equal(sparse.predict(sp.csc_matrix(X)), dense.predict(X))
+    for stage, history in dense.histories_.items():
+        losses = (h[:, "valid_noisy_loss"] for h in (history, sparse.histories_[stage]) if "valid_noisy_loss" in h[-1])
+        assert len({tuple(values) for values in losses}) <= 1
+
+
+def test_an_interrupted_fit_resumes_from_another_sparse_format(blobs, zeros, tmp_path):
+    X, X_clean, (dense, _) = zeros
+    given = {"meta": (sp.csr_array(X_clean), blobs[3]), "sample_weight": WEIGHTS, "state": tmp_path / "fit"}
+    with pytest.raises(KeyboardInterrupt):
+        small(GLCClassifier, callbacks=[StopAfter(3)]).fit(sp.csr_array(X), blobs[1], **given)
+    with refused("X, y"):
+        small(GLCClassifier).fit(sp.csr_array(X * 2), blobs[1], **given)
+    given["meta"] = (sp.csc_array(X_clean), blobs[3])
+    assert_same(dense, small(GLCClassifier).fit(with_duplicates(X), blobs[1], **given), X)
