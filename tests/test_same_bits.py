@@ -2,7 +2,6 @@
 
 import copy
 from concurrent.futures import ProcessPoolExecutor
-from functools import partial
 from multiprocessing import get_context
 
 import joblib
@@ -43,13 +42,6 @@ def test_processes(cls, blobs, plain, other_process):
 
 
 # ---------------------------------------------------------------------------- forms of the same rows
-def read_only(X, folder):
-    path = folder / f"{len(X)}.npy"
-    if not path.exists():
-        np.save(path, X)
-    return np.load(path, mmap_mode="r")
-
-
 def with_duplicates(X):
     """Create a CSR matrix with duplicate entries and stored zeros."""
     n, d = X.shape
@@ -65,7 +57,7 @@ FORMS = {
     "list": np.ndarray.tolist,
     "data frame": pd.DataFrame,
     "tensor": torch.from_numpy,
-    "read-only file": read_only,
+    "read-only": lambda X: np.frombuffer(X.tobytes()).reshape(X.shape),
     "Dataset": lambda X: TensorDataset(torch.from_numpy(X)),
     "CSR matrix": sp.csr_matrix,
     "COO array": sp.coo_array,
@@ -85,16 +77,17 @@ def zeros(blobs):
 
 
 def fits(X, y, X_clean, y_clean):
-    """With weights, some of which are 0; and with verified samples."""
+    """Two fits: with weights, some of which are 0, and with verified samples."""
     verified = np.where(np.arange(300) % 5 == 0, (y + 1) % 3, -1)
     weighted = small(GLCClassifier).fit(X, y, meta=(X_clean, y_clean), sample_weight=WEIGHTS)
     return weighted, small(GLCClassifier).fit(X, y, y_verified=verified)
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_forms_of_the_same_rows(name, blobs, zeros, tmp_path):
+def test_forms_of_the_same_rows(name, blobs, zeros):
+    """Samples in a file are in test_memory.py."""
     X, X_clean, expected = zeros
-    form = partial(read_only, folder=tmp_path) if name == "read-only file" else FORMS[name]
+    form = FORMS[name]
     given = form(X)
     before = copy.deepcopy(given)
     for clf, plain in zip(fits(given, blobs[1], form(X_clean), blobs[3]), expected, strict=True):
