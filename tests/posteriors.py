@@ -16,6 +16,11 @@ def labels_of(proba, rng):
     return (proba.cumsum(axis=1) < rng.random((len(proba), 1))).sum(axis=1).clip(max=proba.shape[1] - 1)
 
 
+def verified_at(y, rows):
+    """Labels of these rows, and -1 for the others."""
+    return np.where(np.isin(np.arange(len(y)), rows), y, -1)
+
+
 def simulated(seed, T, n=3000, spread=3.0):
     """Exact posteriors of rows, their true labels and noisy ones."""
     rng = np.random.default_rng(seed)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import optimize, special
@@ -56,7 +56,6 @@ def problems(draw, c=3):
 
 
 @given(problems(), floats(0, 5), arrays(np.float64, 4, elements=floats(0.1, 20)))
-@settings(max_examples=20)
 def test_objective_by_loops(problem, known, weights):
     (proba, y, clean, y_clean), T, (log_scale, bias, added, offset) = problem
     likelihood = CalibratedLikelihood(proba, y, clean, y_clean, np.zeros((3, 3)), log_prior_ratio=offset)
@@ -200,36 +199,12 @@ def test_what_a_map_has_done_is_undone(matrix, bias):
     assert after < 0.4 * before, (after, before)
 
 
-def test_many_classes_and_few_clean_rows():
-    c = 25
-    _, (proba, y, clean, y_clean) = through_a_map(0, 0.7 * np.eye(c), np.linspace(-1, 1, c), n_clean=100)
-    T = pair_noise(c, 0.4)
-    before, after = (
-        transition_error(T, em_transition_matrix(p, y)) for p in (proba, found((proba, y, clean, y_clean))(proba))
-    )
-    assert after < 0.85 * before, (after, before)
-
-
-def test_noisy_rows_teach_the_map_too():
-    """The same few clean samples, with unknown T."""
-    true, rows = through_a_map(1, np.eye(3), np.array([1.0, 0.0, -1.0]), n_clean=9)
-    few = (rows[0][:1], rows[1][:1], *rows[2:])
-    errors = [np.abs(found(given_)(rows[0]) - true).mean() for given_ in (rows, few)]
-    assert errors[0] < 0.7 * errors[1]
-
-
-def test_known_pairs_count():
-    rows = through_a_map(2, np.eye(3), np.array([1.0, 0.0, -1.0]), n_clean=9)[1]
-    free, told = found(rows), found(rows, known=500.0)
-    assert np.abs(free.bias - told.bias).max() > 0.05
-
-
 def test_a_class_that_no_row_may_have_stays_impossible_and_one_with_clean_rows_does_not():
     proba, y, clean, y_clean, _ = draw(0)
-    without = [np.column_stack([p, np.zeros(len(p))]) for p in (proba, clean)]
-    assert (found((without[0], y, without[1], y_clean))(without[0])[:, 3] == 0).all()
+    proba, clean = (np.column_stack([p, np.zeros(len(p))]) for p in (proba, clean))
+    assert (found((proba, y, clean, y_clean))(proba)[:, 3] == 0).all()
     y_clean[0] = 3
-    assert (found((without[0], y, without[1], y_clean))(without[0])[:, 3] > 0).all()
+    assert (found((proba, y, clean, y_clean))(proba)[:, 3] > 0).all()
 
 
 @pytest.mark.parametrize("n", [1, 60])
@@ -248,11 +223,6 @@ def test_probabilities_of_other_rows_and_errors():
 
 
 # ---------------------------------------------------------------------------- sums over noisy rows
-def draw_rows(c, n=300):
-    rng = np.random.default_rng(0)
-    return rng.normal(size=(n, c)), np.sort(rng.integers(c, size=n)), rng.dirichlet(np.ones(c), c)
-
-
 def sums_at_once(u, y, scale, bias, matrix, T):
     """The same sums, of all rows at once."""
     p = special.softmax(scale * u + u @ matrix.T + bias, axis=1)
@@ -267,21 +237,19 @@ def sums_at_once(u, y, scale, bias, matrix, T):
 @pytest.mark.parametrize("rows_of", [_RowsOfFewClasses, _RowsByLabel])
 @pytest.mark.parametrize("size", [1, 17 * 5])
 def test_blocks_of_rows_give_the_sums_of_all_rows_at_once(rows_of, size, scale, monkeypatch):
-    (u, y, T), c = draw_rows(5), 5
+    rng, c = np.random.default_rng(0), 5
+    u, y, T = rng.normal(size=(300, c)), np.sort(rng.integers(c, size=300)), rng.dirichlet(np.ones(c), c)
     has_matrix = rows_of is _RowsOfFewClasses
     bias, matrix = np.linspace(-1, 1, c), 0.1 * np.eye(c)[::-1] * has_matrix
     monkeypatch.setattr(_calibration, "_BLOCK_SIZE", size)
     sums = rows_of(u, y, c).sums(matrix + scale * np.eye(c), bias, T)
-    likelihood, counts, of_bias, of_matrix = sums_at_once(u, y, scale, bias, matrix, T)
-    for value, twin in zip(
-        sums, (likelihood, counts, of_bias, of_matrix if has_matrix else np.diag(of_matrix)), strict=True
-    ):
+    *others, of_matrix = sums_at_once(u, y, scale, bias, matrix, T)
+    for value, twin in zip(sums, [*others, of_matrix if has_matrix else np.diag(of_matrix)], strict=True):
         np.testing.assert_allclose(value, twin, rtol=1e-10, atol=1e-10)
 
 
 # ---------------------------------------------------------------------------- a temperature alone
 @given(st.integers(0, 10_000), st.integers(2, 5), st.integers(1, 30), floats(0.05, 5))
-@settings(max_examples=30)
 def test_the_temperature_is_the_best_of_a_fine_grid(seed, c, n, concentration):
     rng = np.random.default_rng(seed)
     proba, y = rng.dirichlet(np.full(c, concentration), size=n), rng.integers(c, size=n)
@@ -294,15 +262,6 @@ def test_the_temperature_is_the_best_of_a_fine_grid(seed, c, n, concentration):
     assert found.shape == (n,)
     assert found.sum() <= min(map(loss, np.linspace(-3, 2, 501))) + 1e-4 * n
     assert found.sum() <= loss(0.0) + 1e-6 * n  # the plain log-loss
-
-
-def test_a_temperature_mends_probabilities_that_are_too_sure():
-    true, rng = np.array([0.6, 0.3, 0.1]), np.random.default_rng(0)
-    y = rng.choice(3, size=3000, p=true)
-    sure = np.tile(true**4 / (true**4).sum(), (3000, 1))
-    expected = -np.log(true)[y].mean()
-    assert -np.log(sure)[np.arange(3000), y].mean() > expected + 0.2
-    assert tempered_log_loss(sure, y).mean() == pytest.approx(expected, abs=0.01)
 
 
 def test_a_probability_of_0_costs_a_finite_loss():

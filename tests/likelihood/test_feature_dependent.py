@@ -118,27 +118,20 @@ def test_at_power_0_it_is_the_likelihood_of_one_T():
 
 
 # ---------------------------------------------------------------------------- where labels depend on the row
+UNIFORM = np.full((3, 3), 1 / 3)  # the labels depend on the features alone, and one T would be near the identity
+
+
 @pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("power", [0.2, 0.4])
-def test_it_finds_the_power_and_the_mean_T(seed, power):
-    one_T, found = both(rows := drawn(seed, power))
+@pytest.mark.parametrize(
+    ("power", "R", "share"), [(0.2, R3, 0.6), (0.4, R3, 0.6), (0.5, UNIFORM, 0.3), (3, UNIFORM, 0.3)]
+)
+def test_it_finds_the_power_and_the_mean_T(seed, power, R, share):
+    one_T, found = both(rows := drawn(seed, power, R=R))
     T = counted(rows)
     assert found.log_evidence > 5
     assert found.power == pytest.approx(power, rel=0.4)
-    assert transition_error(T, found.transition_matrix) < 0.6 * transition_error(T, one_T.transition_matrix)
+    assert transition_error(T, found.transition_matrix) < share * transition_error(T, one_T.transition_matrix)
     assert found.counts.sum() == pytest.approx(len(rows[0]) - rows[-1])
-
-
-UNIFORM = np.full((3, 3), 1 / 3)
-
-
-@pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("power", [0.5, 3.0])
-def test_it_finds_labels_of_a_model_that_is_less_sure_or_surer_than_the_posteriors(seed, power):
-    """The labels depend on the features alone, and one T would be near the identity."""
-    one_T, found = both(rows := drawn(seed, power, R=UNIFORM))
-    T = counted(rows)
-    assert transition_error(T, found.transition_matrix) < 0.3 * transition_error(T, one_T.transition_matrix)
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -173,18 +166,6 @@ def test_the_evidence_counts_each_label_once(monkeypatch):
     total = -likelihood.objective(x)[0] * len(y) - one.log_likelihood - np.log(len(y)) / 2
     strong = max(0, one_T.found.log_evidence - with_prior(one, "symmetric").log_evidence)
     assert found.log_evidence == pytest.approx(total - ((weights - 1) * gain).sum() - strong, abs=1e-3)
-
-
-@pytest.mark.usefixtures("always")
-def test_permuting_classes_permutes_the_estimate():
-    proba, y, noisy, n = drawn(0, 0.5, n=1500)
-    order = np.array([2, 0, 1])
-    place = np.argsort(order)
-    _, found = both((proba, y, noisy, n))
-    _, permuted = both((proba[:, order], place[y], place[noisy], n))
-    matrix = found.transition_matrix[np.ix_(order, order)]
-    np.testing.assert_allclose(permuted.transition_matrix, matrix, atol=0.01)
-    assert permuted.power == pytest.approx(found.power, abs=0.05)
 
 
 # ---------------------------------------------------------------------------- where one T is true

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import softmax
@@ -125,7 +125,6 @@ def test_without_pairs_T_is_left_alone():
 
 
 # ---------------------------------------------------------------------------- laws
-@settings(max_examples=20, deadline=None)
 @given(st.integers(0, 1000), st.permutations(range(3)))
 def test_classes_that_change_places_change_the_revision_s(seed, order):
     rows = proba, y, noisy, n = problem(seed, 100, 60)
@@ -137,14 +136,6 @@ def test_classes_that_change_places_change_the_revision_s(seed, order):
         return
     at = np.ix_(order, order)
     np.testing.assert_allclose(moved.transition_matrix, plain.transition_matrix[at], atol=0.01)
-
-
-def test_noisy_rows_that_come_twice_leave_T(always):
-    rows = problem(n=400)
-    once, often = revised(rows, T3), revised(rows, T3, times=50)
-    np.testing.assert_allclose(often.channel.powers, once.channel.powers)
-    of_rows = [r.counts - pair_counts(rows[1][400:], rows[2][400:], 3) for r in (once, often)]
-    np.testing.assert_allclose(of_rows[1], 50 * of_rows[0])
 
 
 def test_a_class_without_rows_keeps_its_T(always):

@@ -3,8 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from posteriors import verified_at
 from scipy import optimize, special
 from training import refused
 
@@ -62,7 +63,6 @@ def test_shares_are_those_of_the_slow_twin(together):
     np.testing.assert_allclose(of_periods.sum(), log_evidence, atol=1e-3)
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 2**16), st.integers(2, 6), st.integers(1, 3), st.integers(1, 4))
 def test_any_counts_give_shares(seed, n_periods, c, k):
     rng = np.random.default_rng(seed)
@@ -89,9 +89,7 @@ def worse_labels(seed, n=3600, fall=0.3):
 
 
 def fitted(y, noisy, proba, sources, rows):
-    verified = np.full(len(y), -1)
-    verified[rows] = y[rows]
-    return LabelNoiseModel().fit(proba, noisy, y_verified=verified, sources=sources)
+    return LabelNoiseModel().fit(proba, noisy, y_verified=verified_at(y, rows), sources=sources)
 
 
 def test_T_of_months_is_nearer_than_that_of_unordered_sources():
@@ -149,9 +147,7 @@ def test_verified_samples_drawn_at_random_are_from_all_sources(of_groups):
     y, noisy, proba, _, dates = worse_labels(0, n=1800)
     groups = np.arange(len(y)) // 10 if of_groups else np.arange(len(y))
     rows = np.flatnonzero(np.isin(groups, rng.choice(np.unique(groups), 200 // (1 + 9 * of_groups), replace=False)))
-    verified = np.full(len(y), -1)
-    verified[rows] = y[rows]
-    model = LabelNoiseModel().fit(proba, noisy, y_verified=verified, sources=dates, groups=groups)
+    model = LabelNoiseModel().fit(proba, noisy, y_verified=verified_at(y, rows), sources=dates, groups=groups)
     assert "from_other_sources" not in model.diagnostics_
 
 
@@ -179,9 +175,8 @@ def test_periods_are_saved_and_read_as_columns(form, tmp_path):
     X = np.column_stack([y, month]).astype(np.float32)
     clf = EMTransitionClassifier("linear", max_epochs=1, random_state=0)
     clf.fit(X, noisy, y_verified=np.where(np.arange(600) % 5 == 0, y, -1), sources=sources)
-    assert clf.source_summary().index.tolist()[:2] == {"period": ["2025-01", "2025-02"]}.get(
-        form, ["2025-01-01", "2025-02-01"]
-    )
+    first = clf.source_summary().index[0]
+    assert first == ("2025-01" if form == "period" else "2025-01-01")
     clf.save(tmp_path / "clf")
     loaded = load(tmp_path / "clf")
     wide = pd.DataFrame({"by": sources, "label": noisy}).pivot(columns="by")["label"]

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import softmax
 
@@ -22,7 +22,6 @@ def problem(seed=0, n=2000, power=1.0, by_features=False):
 
 
 @given(st.integers(0, 1000))
-@settings(max_examples=20, deadline=None)
 def test_the_prior_weights_are_those_of_bayes_rule(seed):
     views, _ = problem(seed, n=20)
     both = views.features * views.label

@@ -197,7 +197,7 @@ def test_coverage_where_the_posterior_is_known():
 
 
 # ---------------------------------------------------------------------------- for any input
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(noisy_rows(rows=partial(row_stochastic, least=0.01)), st.integers(0, 5))
 def test_intervals_hold_the_estimate_and_grow_with_the_level(drawn, n_clean):
     proba, y, T = drawn

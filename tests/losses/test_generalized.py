@@ -1,6 +1,6 @@
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from strategies import batches, floats, permutations
 from torch.nn import functional as F
 
@@ -19,7 +19,6 @@ def absolute_error(z, y):
 
 @pytest.mark.parametrize(("q", "limit"), [(0.0, F.cross_entropy), (1e-6, F.cross_entropy), (1.0, absolute_error)])
 @given(batches(scale=4.0))
-@settings(max_examples=20)
 def test_the_limits_are_cross_entropy_and_absolute_error(q, limit, batch):
     found, expected = (value_and_gradient(loss, *batch) for loss in (GeneralizedCrossEntropyLoss(q), limit))
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4 if q == 1e-6 else 1e-12)

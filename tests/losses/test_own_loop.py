@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from strategies import floats, transition_matrices
@@ -77,7 +77,6 @@ def value_and_gradient(loss, z, y, is_clean):
 
 @LOSSES
 @given(sequences())
-@settings(max_examples=25)
 def test_value_and_gradient_are_those_of_the_labels_one_by_one(loss_of, problem):
     """They are the same for all labels in one row, and without the labels to ignore."""
     z, y, is_clean, T = problem

@@ -5,6 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from posteriors import verified_at
 
 from noisytransition import EMTransitionClassifier, transition_error
 from noisytransition.transition import count_transition_matrix, flip_labels
@@ -82,11 +83,9 @@ def two_overlapping(seed, n=800):
 
 
 def quiet_em(X, y, noisy, rows):
-    checked = np.full(len(y), -1)
-    checked[rows] = y[rows]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return EMTransitionClassifier("linear", **FAST).fit(X, noisy, y_verified=checked)
+        return EMTransitionClassifier("linear", **FAST).fit(X, noisy, y_verified=verified_at(y, rows))
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ import functools
 
 import numpy as np
 import pytest
+from posteriors import verified_at
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 
@@ -52,8 +53,6 @@ def test_noisy_labels_with_the_same_codes_give_no_alarm(T):
 
 def test_verified_samples_chosen_as_suspicious_give_no_alarm():
     _, y, noisy, _, proba = clouds()
-    is_wrong = np.flatnonzero(noisy != y)[:60]
-    verified = np.full(len(y), -1)
-    verified[is_wrong] = y[is_wrong]
+    verified = verified_at(y, np.flatnonzero(noisy != y)[:60])
     model = LabelNoiseModel().fit(proba, noisy, y_verified=verified)
     assert "codes" not in model.diagnostics_

@@ -4,6 +4,7 @@ import functools
 
 import numpy as np
 import pytest
+from posteriors import verified_at
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 
@@ -22,9 +23,7 @@ def months(seed, n=2000):
 
 
 def fitted(y, noisy, proba, rows, **given):
-    verified = np.full(len(y), -1)
-    verified[rows] = y[rows]
-    return LabelNoiseModel().fit(proba, noisy, y_verified=verified, **given)
+    return LabelNoiseModel().fit(proba, noisy, y_verified=verified_at(y, rows), **given)
 
 
 def test_samples_of_the_first_months_differ_from_the_others():

@@ -47,6 +47,7 @@ def test_T_and_wrong_labels_are_found_and_shares_are_refused(clf, data):
 def test_several_sources_are_taken_as_independent(clf, data):
     X, y, y_noisy = data
     fitted(clf, X, pd.DataFrame({"Ann": y_noisy, "Bob": flip_labels(y, T, random_state=1), "rule": y}))
+    assert "independent" in clf.diagnostics_["sources_not_verified"]
     summary = clf.noise_model_.source_summary()
     assert (summary.weight == 1).all()
     assert summary.right.idxmax() == "rule"

@@ -63,7 +63,7 @@ def fitted():
 
 # ---------------------------------------------------------------------------- laws
 @given(SEEDS, permutations(3), st.randoms(use_true_random=False))
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=4)
 def test_classes_and_samples_are_in_any_order(seed, p, random):
     proba, noisy, verified, _ = problem(seed)
     place = np.append(np.argsort(p), -1)
@@ -82,7 +82,7 @@ def test_classes_and_samples_are_in_any_order(seed, p, random):
 
 
 @given(SEEDS)
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=4)
 def test_samples_given_twice_make_the_error_bars_shorter_by_at_most_the_root_of_two(seed):
     """With pairs by less: they contradict one T as much as before."""
     proba, noisy, verified, _ = problem(seed, n=1000)

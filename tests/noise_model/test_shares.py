@@ -5,8 +5,9 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from posteriors import verified_at
 from scipy.special import betaincinv
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
@@ -30,9 +31,7 @@ def table(n=1200, seed=0, shares=(0.5, 0.35, 0.15)):
 
 def fitted(y, noisy, proba, rows, **parameters):
     """Model with these samples verified."""
-    verified = np.full(len(y), -1)
-    verified[rows] = y[rows]
-    return LabelNoiseModel(**parameters).fit(proba, noisy, y_verified=verified)
+    return LabelNoiseModel(**parameters).fit(proba, noisy, y_verified=verified_at(y, rows))
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +81,6 @@ def test_the_mean_is_that_of_a_search_for_lambda(n_strata):
 
 
 @given(st.integers(0, 10_000), st.integers(5, 60), st.sampled_from([0.0, 0.01, 0.5, 1.0]), st.booleans())
-@settings(max_examples=30, deadline=None)
 def test_bounds_are_in_order_and_never_wider_than_verified_samples_alone(seed, m, share, weighted):
     rng = np.random.default_rng(seed)
     f = rng.random((300, 2))
@@ -226,7 +224,6 @@ def test_labels_of_the_batch_need_verified_samples_with_labels():
 
 # ---------------------------------------------------------------------------- another batch
 @given(st.integers(0, 1000))
-@settings(max_examples=20, deadline=None)
 def test_shares_of_a_batch_are_the_most_likely_ones(seed):
     """No other shares on a grid are more likely."""
     rng = np.random.default_rng(seed)

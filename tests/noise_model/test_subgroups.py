@@ -5,6 +5,7 @@ import functools
 import numpy as np
 import pandas as pd
 import pytest
+from posteriors import verified_at
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 
@@ -27,9 +28,7 @@ def survey(seed=0, n=2000, n_verified=200):
     y = (rng.random(n) < pd.Series(stratum).map(SHARES)).to_numpy().astype(int)
     X = rng.normal(size=(n, 4)) + 1.5 * y[:, None] * (np.arange(4) < 2) + (stratum == "city")[:, None]
     noisy = np.where(rng.random(n) < 0.2, 1 - y, y)
-    verified = np.full(n, -1)
-    chosen = rng.choice(n, n_verified, replace=False)
-    verified[chosen] = y[chosen]
+    verified = verified_at(y, rng.choice(n, n_verified, replace=False))
     return X.astype(np.float32), noisy, verified, stratum, pd.Series(stratum).map(WEIGHTS).to_numpy()
 
 

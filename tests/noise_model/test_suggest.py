@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from posteriors import verified_at
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 
@@ -25,11 +26,9 @@ def samples(seed, n=2000):
 
 
 def fitted(proba, y, noisy, rows, probability=None):
-    verified = np.full(len(y), -1)
-    verified[rows] = y[rows]
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="T may be wrong")
-        return LabelNoiseModel().fit(proba, noisy, y_verified=verified, verified_probability=probability)
+        return LabelNoiseModel().fit(proba, noisy, y_verified=verified_at(y, rows), verified_probability=probability)
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +38,7 @@ def model():
 
 # ---------------------------------------------------------------------------- draws
 @given(st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=30), st.integers(1, 30), st.integers(0, 99))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_a_draw_has_its_size_and_probabilities_are_proportional_until_they_are_1(sizes, n, seed):
     sizes, n = np.array(sizes), min(n, len(sizes))
     found = inclusion_probabilities(sizes, n)

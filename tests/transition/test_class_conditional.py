@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from posteriors import labels_of
@@ -151,7 +151,6 @@ def rows_to_permute(draw_from, max_samples=40):
 
 
 @given(rows_to_permute())
-@settings(max_examples=20)
 def test_only_the_order_of_features_and_the_partition_into_groups_count(rows):
     """One row of class 3, and three of class 4 with one noisy label, change nothing: they cannot be permuted."""
     y, s, X, groups = rows

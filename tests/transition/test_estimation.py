@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import (
     floats,
@@ -27,7 +27,6 @@ from noisytransition.transition._estimation import floor_transition_matrix
 
 # ---------------------------------------------------------------------------- gold
 @given(st.integers(2, 6).flatmap(lambda c: st.tuples(row_stochastic(c + 10, c), labels_of_every_class(c + 10, c))))
-@settings(max_examples=20)
 def test_gold_is_the_mean_of_each_class(rows):
     proba, y = rows
     T = gold_transition_matrix(proba, y)
@@ -86,7 +85,6 @@ def test_a_percentile_ignores_outliers():
 
 # ---------------------------------------------------------------------------- counts, confusion and floors
 @given(labels_of_every_class(20, 3), labels(20, 3), floats(0, 5))
-@settings(max_examples=20)
 def test_counts_are_counted(y, y_noisy, smoothing):
     counts = np.full((3, 3), smoothing)
     for i, j in zip(y, y_noisy, strict=True):
@@ -104,7 +102,6 @@ def test_counts_need_rows_of_every_class_or_smoothing():
 
 
 @given(st.integers(2, 6).flatmap(lambda c: st.tuples(row_stochastic(15, c), labels(15, c))))
-@settings(max_examples=20)
 def test_confusion_counts_noisy_labels_by_probability(rows):
     proba, y = rows
     c = proba.shape[1]

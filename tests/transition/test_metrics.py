@@ -1,7 +1,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import binary_fractions, floats, permutations, transition_matrices
 
@@ -10,7 +10,6 @@ from noisytransition.transition._metrics import _binomial_mean_deviation
 
 
 @given(binary_fractions(4, 4), binary_fractions(4, 4), permutations(4), permutations(4))
-@settings(max_examples=30)
 def test_the_error_is_a_distance_and_frames_are_read_by_name(T, other, rows, columns):
     error = transition_error(T, other)
     assert transition_error(T, T) == 0 <= error <= 2
@@ -65,7 +64,6 @@ def test_the_limit_falls_with_the_root_of_the_rows_and_is_zero_without_noise():
 
 
 @given(transition_matrices(3), st.integers(1, 200))
-@settings(max_examples=20)
 def test_one_number_of_rows_is_that_of_all_classes(T, n):
     assert sampling_limit(T, n) == pytest.approx(sampling_limit(T, [n, n, n]))
     assert 0 <= sampling_limit(T, n) <= 2

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from strategies import binary_fractions, floats, labels
@@ -23,7 +23,6 @@ from noisytransition.transition._checks import check_transition_matrix
 
 
 @given(st.integers(2, 12), floats(0, 1))
-@settings(max_examples=20)
 def test_definitions(c, r):
     """Each is a transition matrix with its noise rate."""
     eye, ones = np.eye(c), np.ones((c, c))
@@ -62,7 +61,6 @@ def test_flips_that_add_up_to_one_but_for_rounding_leave_no_negative_entry():
 
 # ---------------------------------------------------------------------------- labels
 @given(st.integers(0, 50).flatmap(lambda n: labels(n, 4)), st.integers(0, 1000))
-@settings(max_examples=20)
 def test_the_identity_leaves_labels_alone_and_a_permutation_moves_them_all(y, seed):
     np.testing.assert_array_equal(flip_labels(y, np.eye(4), seed), y)
     np.testing.assert_array_equal(flip_labels(y, np.roll(np.eye(4), 1, axis=1), seed), (y + 1) % 4)

@@ -47,7 +47,6 @@ def test_the_posterior_is_of_any_order_and_its_average_over_noisy_labels_the_pre
 
 @given(rows_with_labels(4), floats(0, 1))
 @example((np.array([[0, 1 / 3, 1 / 3, 1 / 3]]), np.array([0])), 0.0)
-@settings(max_examples=20)
 def test_rows_sum_to_one_though_single_precision_does_not(rows, rate):
     proba, y = rows
     before = (proba := proba.astype(np.float32) * np.float32(1.0005)).copy()
@@ -66,7 +65,6 @@ def test_only_the_rows_that_rule_their_label_out_fall_back():
 
 # ---------------------------------------------------------------------------- from the noisy label's probabilities
 @given(probabilities(max_samples=8, classes=st.integers(2, 6)), floats(0, 0.4))
-@settings(max_examples=30)
 def test_denoising_undoes_the_noise(proba, rate):
     """The nearer the rate is to 1/2, the more iterations it takes: 20,000 at 0.4."""
     T = pair_noise(proba.shape[1], rate)
@@ -87,7 +85,6 @@ def test_denoised_probabilities_are_the_most_likely_in_the_end(rows):
 
 
 @given(noisy_rows(4, rows=rows_without_tiny), permutations(4))
-@settings(max_examples=30)
 def test_iterations_by_loops_over_rows_and_classes(rows, p):
     """They are the same in any order of the classes, and each makes the labels that T permits more probable."""
     noisy, _, T = rows
@@ -120,7 +117,6 @@ def quality_by_bayes_rule(p, label, T):
 
 
 @given(noisy_rows(), floats(0, 1))
-@settings(max_examples=30)
 def test_issues_and_new_labels_agree_with_bayes_rule_row_by_row(rows, threshold):
     proba, y, T = rows
     before = y.copy()
@@ -137,7 +133,6 @@ def test_issues_and_new_labels_agree_with_bayes_rule_row_by_row(rows, threshold)
 
 
 @given(noisy_rows(4, rows=binary_fractions), permutations(4), st.integers(1, 14))
-@settings(max_examples=20)
 def test_rankings_in_any_order_of_classes_without_noise_and_with_symmetric_noise(rows, order, n):
     proba, y, T = rows
     permuted = proba[:, order], np.argsort(order)[y], T[np.ix_(order, order)]
