@@ -1,7 +1,7 @@
 import pytest
 import torch
 from hypothesis import given
-from strategies import batches, floats, permutations
+from strategies import batches, floats
 from torch.nn import functional as F
 
 from noisytransition.losses import GeneralizedCrossEntropyLoss
@@ -24,16 +24,14 @@ def test_the_limits_are_cross_entropy_and_absolute_error(q, limit, batch):
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4 if q == 1e-6 else 1e-12)
 
 
-@given(batches(), floats(0.05, 1), floats(0.05, 0.95), permutations(4))
-def test_the_loss_is_the_formula_and_a_row_of_weight_0_costs_a_constant(batch, q, k, order):
+@given(batches(), floats(0.05, 1), floats(0.05, 0.95))
+def test_the_loss_is_the_formula_and_a_row_of_weight_0_costs_a_constant(batch, q, k):
     z, y = batch
     plain, truncated = GeneralizedCrossEntropyLoss(q), GeneralizedCrossEntropyLoss(q, truncation=k)
     p = F.softmax(z, 1)[torch.arange(len(y)), y]
     value, gradient = value_and_gradient(plain, z, y)
     torch.testing.assert_close(value, ((1 - p**q) / q).mean())
     torch.testing.assert_close(gradient, (F.softmax(z, 1) - F.one_hot(y, 4)) * p[:, None] ** q / len(y))
-    torch.testing.assert_close(plain(z.repeat(2, 1), y.repeat(2)), value)
-    torch.testing.assert_close(plain(z[:, torch.tensor(order)], torch.argsort(torch.tensor(order))[y]), value)
     left_out = torch.arange(len(y)) % 2 == 0
     found, of_truncated = value_and_gradient(truncated, z, y, weight=(~left_out).double())
     losses = torch.where(left_out, torch.full_like(p, (1 - k**q) / q), (1 - p**q) / q)

@@ -4,7 +4,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from strategies import batches, floats, permutations, transition_matrices
+from strategies import batches, floats, transition_matrices
 from torch.nn import functional as F
 
 from noisytransition.losses import ImportanceReweightedLoss
@@ -47,21 +47,15 @@ def test_the_loss_is_that_of_a_loop_over_samples(revised, problem):
     torch.testing.assert_close(
         torch.autograd.grad(fast, z, retain_graph=True)[0], torch.autograd.grad(slow, z, retain_graph=True)[0]
     )
-    twice = loss(z.repeat(2, 1), y.repeat(2))
     if revised:
-        (expected,) = torch.autograd.grad(slow, leaf)
-        for of in (fast, twice):
-            torch.testing.assert_close(torch.autograd.grad(of, loss.revision)[0], expected)
+        torch.testing.assert_close(torch.autograd.grad(fast, loss.revision), torch.autograd.grad(slow, leaf))
     far = z.detach() * 20  # improbable labels too
     torch.testing.assert_close(loss_of(np.eye(4), 0 * dT, revised)(far, y), F.cross_entropy(far, y))
 
 
-@given(problems(), permutations(4))
-def test_classes_are_in_any_order_and_T_is_a_transition_matrix_for_any_dT(problem, order):
+@given(problems())
+def test_T_is_a_transition_matrix_for_any_dT(problem):
     z, y, T, dT = problem
-    p = torch.tensor(order)
-    other = loss_of(T[np.ix_(order, order)], dT[p][:, p], revised=True)
-    torch.testing.assert_close(other(z[:, p], torch.argsort(p)[y]), loss_of(T, dT, revised=True)(z, y))
     loss = loss_of(T, 20 * (dT - 0.02), revised=True)
     assert (loss.transition_matrix >= 0).all()
     np.testing.assert_allclose(loss.transition_matrix.sum(1), 1)

@@ -214,15 +214,6 @@ def test_scikit_learn(estimator, check):
     check(estimator)
 
 
-def test_labels_of_any_kind():
-    X, y, y_noisy, verified, X_test, _ = clouds()
-    numbers = of_clouds()
-    for names in (np.array(["ant", "bee", "cat"], dtype=object), np.array([-7, 10, 300])):
-        named = fitted(GaussianNB(), (X, names[y], names[y_noisy], verified))
-        np.testing.assert_array_equal(named.predict(X_test), names[numbers.predict(X_test)])
-        np.testing.assert_allclose(named.transition_matrix_, numbers.transition_matrix_)
-
-
 def test_copies_and_parallel_folds_are_the_same():
     X_test = clouds()[4]
     clf = of_clouds()

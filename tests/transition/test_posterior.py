@@ -7,20 +7,18 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from posteriors import labels_of
 from scipy.special import xlogy
 from strategies import (
     binary_fractions,
     floats,
     noisy_rows,
-    permutations,
     probabilities,
     rows_with_labels,
     rows_without_tiny,
 )
 
 from noisytransition.noise_model import LabelNoiseModel
-from noisytransition.transition import _checks, denoise_proba, flip_labels, label_posterior, pair_noise, symmetric_noise
+from noisytransition.transition import _checks, denoise_proba, label_posterior, pair_noise, symmetric_noise
 
 
 def label_quality(proba, y, T):
@@ -33,16 +31,6 @@ def find_label_issues(proba, y, T, threshold=0.5):
 
 def relabel(proba, y, T, threshold=0.9):
     return LabelNoiseModel.from_transition_matrix(T).relabel(proba, y, threshold=threshold)
-
-
-@given(noisy_rows(4), permutations(4))
-def test_the_posterior_is_of_any_order_and_its_average_over_noisy_labels_the_prediction(rows, p):
-    proba, y, T = rows
-    moved = label_posterior(proba[:, p], np.argsort(p)[y], T[np.ix_(p, p)])
-    np.testing.assert_allclose(moved, label_posterior(proba, y, T)[:, p], rtol=1e-9)
-    noisy = proba @ T
-    average = sum(noisy[:, [j]] * label_posterior(proba, np.full(len(proba), j), T) for j in range(len(T)))
-    np.testing.assert_allclose(average, proba, atol=1e-12)
 
 
 @given(rows_with_labels(4), floats(0, 1))
@@ -84,17 +72,14 @@ def test_denoised_probabilities_are_the_most_likely_in_the_end(rows):
     assert (proba * np.abs(gradient - 1) < 0.01).all()
 
 
-@given(noisy_rows(4, rows=rows_without_tiny), permutations(4))
-def test_iterations_by_loops_over_rows_and_classes(rows, p):
-    """They are the same in any order of the classes, and each makes the labels that T permits more probable."""
+@given(noisy_rows(4, rows=rows_without_tiny))
+def test_iterations_by_loops_over_rows_and_classes(rows):
+    """Each iteration makes the labels that T permits more probable."""
     noisy, _, T = rows
     c, seen = len(T), T.any(axis=0)
     likelihoods = [xlogy(noisy, denoise_proba(noisy, T, n_iter=n) @ T)[:, seen].sum(axis=1) for n in (1, 2, 3, 5, 20)]
     assert (np.diff(likelihoods, axis=0) > -1e-12).all()
-    whole = denoise_proba(noisy, T)
-    np.testing.assert_allclose(denoise_proba(noisy[:, p], T[np.ix_(p, p)]), whole[:, p], rtol=1e-9)
-    np.testing.assert_allclose(whole.sum(axis=1), 1)
-    np.testing.assert_allclose(denoise_proba(noisy, np.eye(c)), noisy, rtol=1e-12)
+    np.testing.assert_allclose(denoise_proba(noisy, T).sum(axis=1), 1)
     for row, found in zip(noisy, denoise_proba(noisy, T, n_iter=3), strict=True):
         proba = np.maximum(row, 1e-3 / c) / np.maximum(row, 1e-3 / c).sum()
         for _ in range(3):
@@ -110,54 +95,28 @@ def test_rows_that_T_rules_out_stay_as_they_are():
 
 
 # ---------------------------------------------------------------------------- labels that are probably wrong
-def quality_by_bayes_rule(p, label, T):
+def posterior_by_bayes_rule(p, label, T):
     """Posterior of one sample; if the label is impossible under p and T, only p counts."""
     joint = [p[k] * T[k, label] for k in range(len(T))]
-    return joint[label] / sum(joint) if any(joint) else p[label]
+    return np.array(joint) / sum(joint) if any(joint) else p
 
 
 @given(noisy_rows(), floats(0, 1))
 def test_issues_and_new_labels_agree_with_bayes_rule_row_by_row(rows, threshold):
     proba, y, T = rows
     before = y.copy()
-    quality = label_quality(proba, y, T)
-    np.testing.assert_allclose(quality, [quality_by_bayes_rule(*row, T) for row in zip(proba, y, strict=True)])
+    posterior, quality = label_posterior(proba, y, T), label_quality(proba, y, T)
+    expected = np.array([posterior_by_bayes_rule(*row, T) for row in zip(proba, y, strict=True)])
+    np.testing.assert_allclose(posterior, expected)
+    np.testing.assert_allclose(quality, expected[np.arange(len(y)), y])
     found = find_label_issues(proba, y, T, threshold=threshold)
     assert found.dtype == np.intp
     doubtful = [n for n, q in enumerate(quality) if q < threshold]
     assert found.tolist() == sorted(doubtful, key=lambda n: quality[n])
     labels = relabel(proba, y, T, threshold=threshold)
-    for n, row in enumerate(label_posterior(proba, y, T)):
+    for n, row in enumerate(posterior):
         assert labels[n] == (row.argmax() if row.max() >= threshold else y[n])
     np.testing.assert_array_equal(y, before)
-
-
-@given(noisy_rows(4, rows=binary_fractions), permutations(4), st.integers(1, 14))
-def test_rankings_in_any_order_of_classes_without_noise_and_with_symmetric_noise(rows, order, n):
-    proba, y, T = rows
-    permuted = proba[:, order], np.argsort(order)[y], T[np.ix_(order, order)]
-    np.testing.assert_array_equal(find_label_issues(*permuted), find_label_issues(proba, y, T))
-    np.testing.assert_array_equal(order[relabel(*permuted)], relabel(proba, y, T))
-    given_label = proba[np.arange(len(y)), y]
-    possible = given_label > 0  # no possible label is doubted without noise
-    np.testing.assert_array_equal(find_label_issues(proba, y, np.eye(4), threshold=1), np.flatnonzero(~possible))
-    np.testing.assert_array_equal(relabel(proba, y, np.eye(4))[possible], y[possible])
-    ranking = np.argsort(given_label, kind="stable")  # of all labels that are not certain
-    found = find_label_issues(proba, y, symmetric_noise(4, 3 * n / 64), threshold=1)
-    np.testing.assert_array_equal(found, ranking[given_label[ranking] < 1])
-
-
-def test_quality_is_the_share_of_right_labels():
-    rng, T = np.random.default_rng(0), pair_noise(4, 0.4)
-    proba = rng.dirichlet(np.full(4, 0.4), size=40_000)
-    y = labels_of(proba, rng)
-    noisy = flip_labels(y, T, random_state=0)
-    quality = label_quality(proba, noisy, T)
-    for low in (0.0, 0.25, 0.5, 0.75):
-        part = (quality >= low) & (quality < low + 0.25)
-        assert (y == noisy)[part].mean() == pytest.approx(quality[part].mean(), abs=0.02)
-    changed = relabel(proba, noisy, T, threshold=0.8)
-    assert (changed == y).mean() > (noisy == y).mean() + 0.2
 
 
 # ---------------------------------------------------------------------------- memory
