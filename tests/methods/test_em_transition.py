@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from skorch.callbacks import Callback
 from strategies import labels
 from torch import nn
-from torch.utils.data import Dataset
 from training import Batches, StopAfter, floored, refused
 
 from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, GLCClassifier, transition_error
@@ -154,34 +153,16 @@ def test_without_folds_three_trainings_are_enough():
     assert model.class_shares().share.sum() == pytest.approx(1)
 
 
-def test_error_bars_hold_T_and_are_told_in_words():
+def test_error_bars_hold_T():
+    """tests/base/test_noise_report.py compares them with the summary."""
     T = np.array([[0.6, 0.4, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
     clf = fit(T=T)
     low, high = clf.transition_interval(0.99)
     assert ((low <= T) & (high >= T)).all()
     assert (high - low).max() < 0.3
-    np.testing.assert_array_equal(clf.transition_std_, clf.noise_model_.uncertainty_.std)
-    first, *_, last, caveat = clf.transition_summary(least=0.2).splitlines()
-    assert "assume the model" in caveat  # no clean sample has a noisy label
-    found = clf.transition_matrix_
-    low, high = clf.transition_interval()
-    off = ~np.eye(3, dtype=bool)
-    assert first == f"0 -> 1 {found[0, 1]:.2f} [{low[0, 1]:.2f}, {high[0, 1]:.2f}]"
-    assert last == f"5 other flips: each below 0.2, at most {high[off & (found < 0.2)].max():.2f}"
-    *listed, rest, _ = clf.transition_summary(least=0, top=2).splitlines()
-    flips = np.sort(found[off])[::-1]
-    assert [float(line.split()[3]) for line in listed] == flips[:2].round(2).tolist()
-    assert rest.startswith(f"4 other flips: each {flips[2]:.2f} or less, at most ")
-    assert len(clf.transition_summary(least=0, top=6).splitlines()) == 6 + 1
-
-
-def test_known_pairs_narrow_the_error_bars_where_they_agree_with_one_T():
-    X, y, meta, y_clean_noisy = overlapping()
-    clf = EMTransitionClassifier(**FAST).fit(X, y, meta=meta, y_clean_noisy=y_clean_noisy)
-    narrower = clf.transition_std_ < fitted().transition_std_
-    assert narrower[0].all()  # the pairs of other classes deviate from their row of T
-    assert clf.oof_proba_.shape == (750, 3)
-    assert (clf.oof_proba_.argmax(axis=1) == clf.predict(X)).mean() > 0.8  # in the order of the samples
+    highest = clf.transition_interval()[1][~np.eye(3, dtype=bool) & (clf.transition_matrix_ < 0.2)].max()
+    rest = clf.transition_summary(least=0.2).splitlines()[1]
+    assert rest == f"5 other flips: each below 0.2, at most {highest:.2f}"
 
 
 def test_out_of_fold_probabilities_are_of_all_samples_of_X():
@@ -260,21 +241,6 @@ class Locked(Callback):
         self.lock = threading.Lock()
 
 
-class LockedRows(Dataset):
-    """Another object that cannot be pickled."""
-
-    def __init__(self, X):
-        self.X, self.lock = X.astype(np.float32), threading.Lock()
-
-    def __len__(self):
-        return len(self.X)
-
-    def __getitem__(self, i):
-        return self.X[i]
-
-
 def test_threads_train_what_other_processes_cannot_have():
-    X, y, meta, _ = overlapping(n=60)
-    em = EMTransitionClassifier(**FAST | {"max_epochs": 1}, callbacks=[Locked()])
     with joblib.parallel_config("threading", n_jobs=2):
-        em.fit(LockedRows(X), y, meta=meta)
+        fit(60, max_epochs=1, callbacks=[Locked()])

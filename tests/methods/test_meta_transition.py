@@ -90,8 +90,6 @@ def test_as_published_a_new_network_is_the_last_one(blobs):
 
 
 # ---------------------------------------------------------------------------- what is learned
-
-
 def test_a_wrong_start_is_mended_where_classes_overlap():
     rng = np.random.default_rng(0)
     y = rng.integers(3, size=1300)
@@ -172,42 +170,6 @@ def test_callbacks_that_select_an_epoch_replace_the_selection_and_the_refit(blob
     assert list(clf.histories_) == ["warm_up", "meta_transition"]
     best = int(np.argmin(clf.history_[:, "train_loss"]))
     np.testing.assert_array_equal(clf.transition_matrix_, clf.transition_history_[best + 1])
-
-
-# ---------------------------------------------------------------------------- predictions
-class Words(nn.Module):
-    def __init__(self, n_words):
-        super().__init__()
-        self.embedding, self.body = nn.Embedding(n_words, 8), nn.LSTM(8, 8, batch_first=True)
-        self.head = nn.Linear(8, 3)
-
-    def forward(self, x):
-        return self.head(self.body(self.embedding(x))[0][:, -1])
-
-
-class Convolution(nn.Sequential):
-    def __init__(self):
-        super().__init__(nn.BatchNorm2d(2), nn.Conv2d(2, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(64, 3))
-
-
-LABELS = np.random.default_rng(0).integers(3, size=90)
-IMAGES = (np.random.default_rng(1).integers(0, 50, (90, 2, 6, 6)) + 60 * LABELS[:, None, None, None]).astype(np.uint8)
-TOKENS = np.random.default_rng(2).integers(0, 5, size=(90, 4)) + 5 * LABELS[:, None]
-
-
-@pytest.mark.parametrize(
-    ("X", "params"),
-    [
-        (IMAGES, {"module": Convolution, "lr": 0.01}),
-        (IMAGES / 255, {"lr": 0.05}),
-        (TOKENS, {"module": Words, "module__n_words": 15, "lr": 0.1}),
-    ],
-    ids=["uint8", "flattened", "tokens"],
-)
-def test_images_and_sequences(X, params):
-    clf = small(MetaTransitionClassifier, max_epochs=6, warm_up_epochs=6, batch_size=16, **params)
-    clf.fit(X, LABELS, meta=(X[:30], LABELS[:30]))
-    assert clf.score(X, LABELS) > 0.8
 
 
 def test_many_classes_have_the_start_and_the_end_in_the_history(blobs, monkeypatch):

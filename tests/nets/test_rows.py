@@ -14,6 +14,7 @@ from torch.utils.data import (
     Subset,
     TensorDataset,
     WeightedRandomSampler,
+    default_collate,
 )
 
 from noisytransition.nets import CleanBatches, DatasetRows, NoisyLabelNet, Rows
@@ -260,7 +261,8 @@ def test_the_mean_over_epochs_is_the_share_and_the_order_differs():
     np.testing.assert_allclose(mean, 4 * sampler.weights / sampler.weights.sum(), atol=0.06)
 
 
-def test_the_loader_draws_alike_with_and_without_workers():
+@pytest.mark.parametrize("how", [{"num_workers": 1}, {"collate_fn": default_collate}])
+def test_the_loader_draws_alike_with_workers_and_with_a_function_of_samples(how):
     part = Subset(rows(40), np.arange(5, 35))
-    plain, workers = (BatchLoader(part, batch_size=8, shuffle=True, num_workers=n) for n in (0, 1))
-    torch.testing.assert_close(epoch(lambda: plain), epoch(lambda: workers), rtol=0, atol=0)
+    plain, other = (BatchLoader(part, batch_size=8, shuffle=True, **given) for given in ({}, how))
+    torch.testing.assert_close(epoch(lambda: plain), epoch(lambda: other), rtol=0, atol=0)
