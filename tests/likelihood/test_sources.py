@@ -5,10 +5,11 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import betaln
 from training import refused
 
 from noisytransition import LabelNoiseModel, flip_labels
-from noisytransition.likelihood._sources import fit_sources, log_likelihood
+from noisytransition.likelihood._sources import fit_sources, log_likelihood, shrunk_shares
 from noisytransition.transition import pair_noise, symmetric_noise
 from noisytransition.transition._estimation import jeffreys_interval
 
@@ -77,6 +78,19 @@ def test_the_log_likelihood_is_a_sum_over_labels():
     expected = slow_posterior(np.full((len(codes), C), 1 / C), codes, np.full(len(codes), -1), MATRICES + 0.0, weights)
     np.testing.assert_allclose(found / found.sum(axis=1, keepdims=True), expected, atol=1e-12)
     assert (true >= 0).any()
+
+
+def test_shares_are_shrunk_by_the_strength_of_the_highest_evidence():
+    """Two labels have a Beta prior."""
+    common = np.array([[0.7, 0.3], [0.2, 0.8]])
+    counts = np.random.default_rng(0).multinomial(50, [[[0.8, 0.2], [0.3, 0.7]], [[0.6, 0.4], [0.1, 0.9]]])
+    prior = np.geomspace(0.5, 1000, 300)[:, None, None, None] * common
+    total = counts + prior
+    evidence = (betaln(total[..., 0], total[..., 1]) - betaln(prior[..., 0], prior[..., 1])).sum(axis=(1, 2))
+    best = total[evidence.argmax()]
+    shares, log_evidence = shrunk_shares(counts, common)
+    assert log_evidence.sum() == pytest.approx(evidence.max(), abs=0.05)
+    np.testing.assert_allclose(shares, best / best.sum(axis=2, keepdims=True), atol=0.02)
 
 
 # ---------------------------------------------------------------------------- what is found
