@@ -29,7 +29,6 @@ from noisytransition.labels._read import Labels
 T = np.array([[0.8, 0.2], [0.3, 0.7]])
 
 
-@functools.cache
 def patients(n=120, size=10, n_verified=30):
     """Near-copies of patients with one noisy label each, the patient, and true labels of some patients."""
     rng = np.random.default_rng(0)
@@ -42,11 +41,13 @@ def patients(n=120, size=10, n_verified=30):
     return X, y[patient], noisy, patient, verified
 
 
+X, TRUE, NOISY, PATIENT, VERIFIED = patients()
+
+
 @functools.cache
 def probabilities():
-    X, _, noisy, patient, _ = patients()
     clf = LogisticRegression(C=0.1)
-    return cross_val_predict(clf, X, noisy, cv=GroupKFold(3), groups=patient, method="predict_proba")
+    return cross_val_predict(clf, X, NOISY, cv=GroupKFold(3), groups=PATIENT, method="predict_proba")
 
 
 def small_em(cv=2):
@@ -92,12 +93,11 @@ class Watched(ClassifierMixin, BaseEstimator):
 
 
 def test_a_clone_has_seen_no_sample_of_a_group_that_it_predicts():
-    X, _, noisy, patient, verified = patients()
-    predicted = np.column_stack([patient, X])
+    predicted = np.column_stack([PATIENT, X])
     clf = TransitionClassifierCV(Watched(), random_state=0)
     with pytest.raises(ValueError, match="NaN"):
-        clf.fit(predicted, noisy, y_verified=verified)
-    rows = clf._read(predicted, noisy, verified, (None, None, None), None, None, patient)
+        clf.fit(predicted, NOISY, y_verified=VERIFIED)
+    rows = clf._read(predicted, NOISY, VERIFIED, (None, None, None), None, None, PATIENT)
     folds = np.concatenate(fold_of_samples(rows.labels, 3, 0))
     given = np.concatenate([rows.labels.noisy, rows.labels.noisy_of_clean]), rows.weight
     assert np.isfinite(clf._predicted(rows, folds, [given] * 3).candidates[0].proba).all()
@@ -121,28 +121,26 @@ def test_groups_of_one_sample_change_nothing(make):
 
 def test_copies_of_samples_add_no_certainty():
     """With copies of each sample as a group, error bars of T and intervals are those of the samples."""
-    _X, _, noisy, _patient, verified = patients()
     of = slice(None, None, 10)  # a sample of each patient
-    one = LabelNoiseModel(prior=None).fit(probabilities()[of], noisy[of], y_verified=verified[of])
-    copies = np.repeat(np.arange(len(noisy))[of], 6)
+    one = LabelNoiseModel(prior=None).fit(probabilities()[of], NOISY[of], y_verified=VERIFIED[of])
+    copies = np.repeat(np.arange(len(NOISY))[of], 6)
     six = LabelNoiseModel(prior=None).fit(
-        probabilities()[copies], noisy[copies], y_verified=verified[copies], groups=copies
+        probabilities()[copies], NOISY[copies], y_verified=VERIFIED[copies], groups=copies
     )
     np.testing.assert_allclose(six.transition_matrix_, one.transition_matrix_, atol=0.02)
     np.testing.assert_allclose(six.transition_std_, one.transition_std_, rtol=0.1)
     for interval in ("class_shares", "accuracy_interval"):
         of_six, of_one = (np.array(getattr(model, interval)()).T[:3] for model in (six, one))  # without counts
         np.testing.assert_allclose(of_six, of_one, atol=0.02)
-    without = LabelNoiseModel(prior=None).fit(probabilities()[copies], noisy[copies], y_verified=verified[copies])
+    without = LabelNoiseModel(prior=None).fit(probabilities()[copies], NOISY[copies], y_verified=VERIFIED[copies])
     for fewer, more in zip(*(np.diff(model.accuracy_interval()[1:]) for model in (without, six)), strict=True):
         assert fewer < 0.6 * more
 
 
 @pytest.mark.parametrize("clf", [small_em(), small_em(cv=None), TransitionClassifierCV(LogisticRegression())])
 def test_intervals_contain_the_truth_of_patients(clf):
-    X, y, noisy, patient, verified = patients()
-    right = (noisy == y).mean()
-    labels = pd.DataFrame({"label": noisy, "verified": np.where(verified >= 0, verified, np.nan), "group": patient})
+    right = (NOISY == TRUE).mean()
+    labels = pd.DataFrame({"label": NOISY, "verified": np.where(VERIFIED >= 0, VERIFIED, np.nan), "group": PATIENT})
     model = clf.fit(X, labels).noise_model_
     _, lower, upper = model.accuracy_interval(of="labels")
     assert lower < right < upper
@@ -150,7 +148,7 @@ def test_intervals_contain_the_truth_of_patients(clf):
     low, high = model.transition_interval(0.99)
     assert ((low < T) & (high > T)).all()
     share = model.class_shares().loc[1]
-    assert share.lower < y.mean() < share.upper
+    assert share.lower < TRUE.mean() < share.upper
 
 
 # ---------------------------------------------------------------------------- folds of verified samples
@@ -171,16 +169,15 @@ def test_no_sample_of_a_group_is_in_both_sets_of_a_fold():
 
 # ---------------------------------------------------------------------------- errors, and methods without folds
 def test_fewer_groups_than_folds_are_an_error():
-    X, _, noisy, _, verified = patients()
     for groups in (np.zeros(len(X)), np.arange(len(X)) % 2):
         for clf in (small_em(cv=3), TransitionClassifierCV(LogisticRegression())):
             with pytest.raises(ValueError, match="groups"):
-                clf.fit(X, noisy, y_verified=verified, groups=groups)
+                clf.fit(X, NOISY, y_verified=VERIFIED, groups=groups)
         with pytest.raises(ValueError, match="groups"):
-            list(VerifiedKFold(3).split(X, noisy, groups, y_verified=verified))
+            list(VerifiedKFold(3).split(X, NOISY, groups, y_verified=VERIFIED))
     clf = GLCClassifier("linear", max_epochs=1, random_state=0)  # has no folds
-    one = clf.fit(X, noisy, y_verified=verified).predict_proba(X)
-    np.testing.assert_array_equal(clf.fit(X, noisy, y_verified=verified, groups=groups).predict_proba(X), one)
+    one = clf.fit(X, NOISY, y_verified=VERIFIED).predict_proba(X)
+    np.testing.assert_array_equal(clf.fit(X, NOISY, y_verified=VERIFIED, groups=groups).predict_proba(X), one)
 
 
 # ---------------------------------------------------------------------------- groups that were not passed
@@ -204,12 +201,11 @@ def test_similar_samples_beside_each_other_and_copies_are_warned_of_unless_they_
 
 @pytest.mark.parametrize("clf", [small_em(), TransitionClassifierCV(LogisticRegression(), random_state=0)])
 def test_groups_are_not_warned_of_if_they_are_passed(clf):
-    X, _, noisy, patient, verified = patients()
     with pytest.warns(UserWarning, match=ALIKE):
-        clf.fit(X, noisy, y_verified=verified)
+        clf.fit(X, NOISY, y_verified=VERIFIED)
     with warnings.catch_warnings():
         warnings.filterwarnings("error", ALIKE)
-        clf.fit(X, noisy, y_verified=verified, groups=patient)
+        clf.fit(X, NOISY, y_verified=VERIFIED, groups=PATIENT)
 
 
 @pytest.mark.parametrize("load", [load_digits, load_iris, load_breast_cancer, load_wine])

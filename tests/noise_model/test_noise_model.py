@@ -47,6 +47,9 @@ def problem(seed=0, n=240, T=T3, every=4, spread=3.0):
     return proba, noisy, np.where(np.arange(n) % every == 0, y, -1), y
 
 
+PROBA, NOISY, VERIFIED, TRUE = problem()
+
+
 def quiet_fit(*args, **kwargs):
     """A fitted model, without its warnings."""
     params = {k: kwargs.pop(k) for k in ("prior", "verified_sampling", "proba_of") if k in kwargs}
@@ -57,8 +60,7 @@ def quiet_fit(*args, **kwargs):
 
 @cache
 def fitted():
-    proba, noisy, verified, _ = problem()
-    return LabelNoiseModel().fit(proba, noisy, y_verified=verified)
+    return LabelNoiseModel().fit(PROBA, NOISY, y_verified=VERIFIED)
 
 
 # ---------------------------------------------------------------------------- laws
@@ -186,27 +188,25 @@ def test_one_T_is_maximised_as_far_as_noise_that_depends_on_the_features():
 # ---------------------------------------------------------------------------- what follows for samples
 def test_a_report_leaves_verified_samples_out_and_is_about_them():
     pytest.importorskip("jinja2")
-    proba, noisy, verified, y = problem()
-    known, model = verified >= 0, fitted()
-    facts = noise_report(model, proba, noisy, y_verified=verified, max_samples=1000).facts
-    issues, expected = facts["label_issues"], model.find_label_issues(proba, noisy, y_verified=verified)
+    known, model = VERIFIED >= 0, fitted()
+    facts = noise_report(model, PROBA, NOISY, y_verified=VERIFIED, max_samples=1000).facts
+    issues, expected = facts["label_issues"], model.find_label_issues(PROBA, NOISY, y_verified=VERIFIED)
     assert [of["row"] for of in issues["listed"]] == expected.position.tolist()
     assert (issues["n_rows"], facts["data"]["n_rows"]) == ((~known).sum(), 240)
-    assert issues["n_expected"] == pytest.approx((1 - model.label_quality(proba, noisy)[~known]).sum())
-    clean = {"proba_clean": proba[known], "y_clean": y[known], "y_clean_noisy": noisy[known]}
-    same = noise_report(model, proba, noisy, **clean).facts
+    assert issues["n_expected"] == pytest.approx((1 - model.label_quality(PROBA, NOISY)[~known]).sum())
+    clean = {"proba_clean": PROBA[known], "y_clean": TRUE[known], "y_clean_noisy": NOISY[known]}
+    same = noise_report(model, PROBA, NOISY, **clean).facts
     for part in ("calibration", "one_transition_matrix"):
         assert facts[part] == same[part]
-    others = {"proba_clean": proba[:50], "y_clean": y[:50]}  # these come before verified ones
-    assert noise_report(model, proba, noisy, y_verified=verified, **others).facts["calibration"]["n_rows"] == 50
+    others = {"proba_clean": PROBA[:50], "y_clean": TRUE[:50]}  # these come before verified ones
+    assert noise_report(model, PROBA, NOISY, y_verified=VERIFIED, **others).facts["calibration"]["n_rows"] == 50
     with pytest.raises(ValueError, match="together"):
-        noise_report(model, proba, noisy, y_clean=[0])
+        noise_report(model, PROBA, NOISY, y_clean=[0])
 
 
 def test_a_model_of_a_given_T_has_no_error_bars():
-    proba, noisy, _, _ = problem()
     model = LabelNoiseModel.from_transition_matrix(T3, NAMES, [80, 80, 80])
-    np.testing.assert_array_equal(model.label_posterior(proba, NAMES[noisy]), label_posterior(proba, noisy, T3))
+    np.testing.assert_array_equal(model.label_posterior(PROBA, NAMES[NOISY]), label_posterior(PROBA, NOISY, T3))
     assert not hasattr(model, "transition_std_")
     with pytest.raises(ValueError, match="error bars"):
         model.transition_interval()
@@ -302,16 +302,15 @@ KINDS = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_labels_of_any_kind(kind):
-    proba, noisy, verified, y = problem()
-    given, _, _ = KINDS[kind](noisy, verified)
-    _, known, classes = KINDS[kind](y, verified)
-    model = quiet_fit(proba, given, y_verified=known)
+    given, _, _ = KINDS[kind](NOISY, VERIFIED)
+    _, known, classes = KINDS[kind](TRUE, VERIFIED)
+    model = quiet_fit(PROBA, given, y_verified=known)
     assert model.classes_.tolist() == classes
     np.testing.assert_array_equal(model.transition_matrix_, fitted().transition_matrix_)
-    same = fitted().label_posterior(proba, noisy, y_verified=verified)
-    np.testing.assert_array_equal(model.label_posterior(proba, given, y_verified=known), same)
-    relabelled = fitted().relabel(proba, noisy, y_verified=verified)
-    assert list(model.relabel(proba, given, y_verified=known)) == [classes[i] for i in relabelled]
+    same = fitted().label_posterior(PROBA, NOISY, y_verified=VERIFIED)
+    np.testing.assert_array_equal(model.label_posterior(PROBA, given, y_verified=known), same)
+    relabelled = fitted().relabel(PROBA, NOISY, y_verified=VERIFIED)
+    assert list(model.relabel(PROBA, given, y_verified=known)) == [classes[i] for i in relabelled]
 
 
 @pytest.mark.parametrize("classes", [[False, True], [-1, 1]])
@@ -325,66 +324,61 @@ def test_two_classes(classes):
 
 
 def test_classes_and_a_prior_are_in_the_order_that_was_given():
-    proba, noisy, verified, y = problem()
-    order, known = [2, 0, 1], {"y_noisy": NAMES[noisy], "y_verified": gaps(NAMES[y], verified)}
-    model = quiet_fit(proba[:, order], **known, classes=NAMES[order])
+    order, known = [2, 0, 1], {"y_noisy": NAMES[NOISY], "y_verified": gaps(NAMES[TRUE], VERIFIED)}
+    model = quiet_fit(PROBA[:, order], **known, classes=NAMES[order])
     T = fitted().transition_matrix_[np.ix_(order, order)]
     np.testing.assert_allclose(model.transition_matrix_, T, atol=1e-3)
     prior = pd.DataFrame([[0.5, 0.5, 0], [0, 0.9, 0.1], [0.1, 0, 0.9]], NAMES, NAMES)
-    one, other = (quiet_fit(proba, **known, prior=of) for of in (prior, prior.iloc[order, order]))
+    one, other = (quiet_fit(PROBA, **known, prior=of) for of in (prior, prior.iloc[order, order]))
     np.testing.assert_array_equal(one.transition_matrix_, other.transition_matrix_)
 
 
 def test_columns_of_data_frames_are_read_by_name():
-    proba, noisy, verified, y = problem()
-    clean, labels = verified >= 0, NAMES[noisy]
-    table = pd.DataFrame(proba, columns=NAMES)[["cat", "ant", "bee"]]
-    plain = quiet_fit(proba[~clean], noisy[~clean], proba_clean=proba[clean], y_clean=y[clean])
-    separate = {"proba_clean": table.loc[clean, ["bee", "cat", "ant"]], "y_clean": NAMES[y[clean]]}
+    clean, labels = VERIFIED >= 0, NAMES[NOISY]
+    table = pd.DataFrame(PROBA, columns=NAMES)[["cat", "ant", "bee"]]
+    plain = quiet_fit(PROBA[~clean], NOISY[~clean], proba_clean=PROBA[clean], y_clean=TRUE[clean])
+    separate = {"proba_clean": table.loc[clean, ["bee", "cat", "ant"]], "y_clean": NAMES[TRUE[clean]]}
     for classes in (None, NAMES):
         model = quiet_fit(table[~clean], labels[~clean], **separate, classes=classes)
         at = [NAMES.tolist().index(name) for name in model.classes_]
         np.testing.assert_allclose(model.transition_matrix_, plain.transition_matrix_[np.ix_(at, at)], atol=1e-3)
         found = model.label_posterior(table[["bee", "cat", "ant"]], labels)
-        np.testing.assert_allclose(found, plain.label_posterior(proba, noisy)[:, at], atol=0.01)
+        np.testing.assert_allclose(found, plain.label_posterior(PROBA, NOISY)[:, at], atol=0.01)
 
 
 def test_label_issues_have_the_index_of_the_labels_or_else_of_the_probabilities():
-    proba, noisy, _, _ = problem()
-    table = pd.DataFrame(proba, index=[f"s{i}" for i in range(240)])
-    for y, index in ((noisy, table.index), (pd.Series(noisy, index=np.arange(240) + 1000), np.arange(240) + 1000)):
+    table = pd.DataFrame(PROBA, index=[f"s{i}" for i in range(240)])
+    for y, index in ((NOISY, table.index), (pd.Series(NOISY, index=np.arange(240) + 1000), np.arange(240) + 1000)):
         issues = fitted().find_label_issues(table, y)
         assert issues.index.tolist() == index[issues.position].tolist()
-    assert fitted().find_label_issues(proba, noisy, threshold=0).shape == (0, 4)
+    assert fitted().find_label_issues(PROBA, NOISY, threshold=0).shape == (0, 4)
     assert fitted().find_label_issues(np.empty((0, 3)), [], as_frame=False).tolist() == []
 
 
 def test_methods_take_the_table_that_fit_takes():
     """Given labels beside verified ones; a verified sample may lack the given one."""
-    proba, noisy, verified, y = problem()
-    is_verified, lacks = verified >= 0, np.arange(240) % 8 == 0
-    known = {"label": np.where(lacks, None, NAMES[noisy]), "verified": gaps(NAMES[y], verified)}
+    is_verified, lacks = VERIFIED >= 0, np.arange(240) % 8 == 0
+    known = {"label": np.where(lacks, None, NAMES[NOISY]), "verified": gaps(NAMES[TRUE], VERIFIED)}
     table = pd.DataFrame(known, index=np.arange(240) + 1000)
-    model = quiet_fit(proba, table)
+    model = quiet_fit(PROBA, table)
     assert model.transition_counts_.sum() == pytest.approx(240 - lacks.sum())
-    labels = model.relabel(proba, table, threshold=1.0)
+    labels = model.relabel(PROBA, table, threshold=1.0)
     assert labels.index.equals(table.index)
-    np.testing.assert_array_equal(labels, np.where(is_verified, NAMES[y], NAMES[noisy]))
-    np.testing.assert_array_equal(model.label_quality(proba, table).isna(), lacks)
-    np.testing.assert_array_equal(model.label_posterior(proba, table).argmax(axis=1)[is_verified], y[is_verified])
-    issues = model.find_label_issues(proba, table)
+    np.testing.assert_array_equal(labels, np.where(is_verified, NAMES[TRUE], NAMES[NOISY]))
+    np.testing.assert_array_equal(model.label_quality(PROBA, table).isna(), lacks)
+    np.testing.assert_array_equal(model.label_posterior(PROBA, table).argmax(axis=1)[is_verified], TRUE[is_verified])
+    issues = model.find_label_issues(PROBA, table)
     assert not is_verified[issues.position].any()
     assert (table.loc[issues.index, "label"] == issues.given_label).all()
-    by_features = model.label_posterior(proba, table["label"])[lacks]
-    np.testing.assert_allclose(by_features, model.calibrate(proba)[lacks])
+    by_features = model.label_posterior(PROBA, table["label"])[lacks]
+    np.testing.assert_allclose(by_features, model.calibrate(PROBA)[lacks])
     pytest.importorskip("jinja2")
-    facts = noise_report(model, proba, table).facts
+    facts = noise_report(model, PROBA, table).facts
     assert facts["calibration"]["n_rows"] == (is_verified & ~lacks).sum()
     assert sum(of["n_given"] for of in facts["classes"]["listed"]) == 240 - lacks.sum()
 
 
 # ---------------------------------------------------------------------------- bad input
-PROBA, NOISY, VERIFIED, TRUE = problem()
 AT_FIRST = np.arange(240) == 0
 
 

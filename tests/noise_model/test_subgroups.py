@@ -20,7 +20,6 @@ SHARES = {"city": 0.6, "country": 0.1}
 POPULATION = 0.1 * SHARES["city"] + 0.9 * SHARES["country"]
 
 
-@functools.cache
 def survey(seed=0, n=2000, n_verified=200):
     """Samples of two equally large strata, of which one is nine tenths of the population."""
     rng = np.random.default_rng(seed)
@@ -32,11 +31,13 @@ def survey(seed=0, n=2000, n_verified=200):
     return X.astype(np.float32), noisy, verified, stratum, pd.Series(stratum).map(WEIGHTS).to_numpy()
 
 
+X, NOISY, VERIFIED, STRATUM, WEIGHTS = survey()
+
+
 @functools.cache
 def model(weighted):
-    X, noisy, verified, _, weights = survey()
-    proba = cross_val_predict(LogisticRegression(), X, noisy, method="predict_proba")
-    return LabelNoiseModel().fit(proba, noisy, y_verified=verified, sample_weight=weights if weighted else None)
+    proba = cross_val_predict(LogisticRegression(), X, NOISY, method="predict_proba")
+    return LabelNoiseModel().fit(proba, NOISY, y_verified=VERIFIED, sample_weight=WEIGHTS if weighted else None)
 
 
 # ---------------------------------------------------------------------------- weights
@@ -56,23 +57,21 @@ def test_shares_and_accuracies_are_of_the_weighted_population():
     ],
 )
 def test_weights_of_fit_reach_the_shares(clf):
-    X, noisy, verified, _, weights = survey()
-    share = clf.fit(X, noisy, y_verified=verified, sample_weight=weights).noise_model_.class_shares().loc[1]
+    share = clf.fit(X, NOISY, y_verified=VERIFIED, sample_weight=WEIGHTS).noise_model_.class_shares().loc[1]
     assert share.lower < POPULATION < share.upper
     held_out = clf.noise_model_.out_of_fold_
     of_noisy, of_clean = held_out.weights
     for rows, of in ((held_out.rows, of_noisy), (held_out.rows_of_clean, of_clean)):
-        np.testing.assert_allclose(of / of[0], weights[rows] / weights[rows[0]])
+        np.testing.assert_allclose(of / of[0], WEIGHTS[rows] / WEIGHTS[rows[0]])
 
 
 def test_equal_weights_change_no_estimate():
-    _X, noisy, verified, *_ = survey()
     proba = model(False).out_of_fold_.in_order(*model(False).out_of_fold_.candidates[0][1:])
-    found = LabelNoiseModel().fit(proba, noisy, y_verified=verified, sample_weight=np.full(len(noisy), 4.0))
+    found = LabelNoiseModel().fit(proba, NOISY, y_verified=VERIFIED, sample_weight=np.full(len(NOISY), 4.0))
     np.testing.assert_allclose(found.transition_matrix_, model(False).transition_matrix_)
     np.testing.assert_allclose(found.class_shares(), model(False).class_shares(), atol=0.01)
-    stratum = survey()[3]  # verified samples of weight 0 say nothing about the population
-    only = LabelNoiseModel().fit(proba, noisy, y_verified=verified, sample_weight=1.0 * (stratum == "city"))
+    of_city = 1.0 * (STRATUM == "city")  # verified samples of weight 0 say nothing about the population
+    only = LabelNoiseModel().fit(proba, NOISY, y_verified=VERIFIED, sample_weight=of_city)
     share = only.class_shares().loc[1]
     assert share.lower < SHARES["city"] < share.upper
 
@@ -99,35 +98,32 @@ def test_an_estimate_with_weights_is_that_of_repeated_samples():
 # ---------------------------------------------------------------------------- subgroups
 @pytest.mark.parametrize("weighted", [False, True])
 def test_subgroups_have_their_own_shares_and_accuracies(weighted):
-    _, _, verified, stratum, _ = survey()
-    shares = model(weighted).class_shares(by=stratum)
-    accuracy = model(weighted).accuracy_interval(of="labels", by=pd.Series(stratum))
+    shares = model(weighted).class_shares(by=STRATUM)
+    accuracy = model(weighted).accuracy_interval(of="labels", by=pd.Series(STRATUM))
     assert list(shares.index) == [(name, label) for name in SHARES for label in (0, 1)]
     for name, share in SHARES.items():
         row = shares.loc[(name, 1)]
         assert row.lower < share < row.upper
         assert accuracy.lower[name] < 0.8 < accuracy.upper[name]
-        assert accuracy.n_verified[name] == (verified[stratum == name] >= 0).sum()
-        assert row.n_verified == (verified[stratum == name] == 1).sum()
+        assert accuracy.n_verified[name] == (VERIFIED[name == STRATUM] >= 0).sum()
+        assert row.n_verified == (VERIFIED[name == STRATUM] == 1).sum()
 
 
 def test_one_subgroup_is_the_population_and_few_verified_samples_give_wide_intervals():
     """Samples without a subgroup are in none."""
-    _, noisy, verified, *_ = survey()
-    whole = model(False).class_shares(by=np.zeros(len(noisy)))
+    whole = model(False).class_shares(by=np.zeros(len(NOISY)))
     np.testing.assert_allclose(whole, model(False).class_shares())
-    shares = model(False).class_shares(by=verified >= 0)
+    shares = model(False).class_shares(by=VERIFIED >= 0)
     assert shares.loc[False][["lower", "upper", "n_verified"]].to_numpy().tolist() == [[0, 1, 0]] * 2
     np.testing.assert_allclose(shares.loc[False].share.sum(), 1)
-    accuracy = model(False).accuracy_interval(by=verified >= 0)
+    accuracy = model(False).accuracy_interval(by=VERIFIED >= 0)
     assert accuracy.loc[False, ["lower", "upper"]].tolist() == [0, 1]
-    few = np.zeros(len(noisy), dtype=int)
-    few[np.flatnonzero(verified >= 0)[:3]] = 1
+    few = np.zeros(len(NOISY), dtype=int)
+    few[np.flatnonzero(VERIFIED >= 0)[:3]] = 1
     shares = model(False).class_shares(by=few)
     widths = shares.upper - shares.lower
     assert (widths.loc[1] > 3 * widths.loc[0]).all()
-    stratum = survey()[3]
-    by = pd.Series(stratum).where(stratum == "city")
+    by = pd.Series(STRATUM).where(STRATUM == "city")
     assert model(False).class_shares(by=by).index.get_level_values(0).unique().tolist() == ["city"]
 
 
