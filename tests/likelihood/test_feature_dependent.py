@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from posteriors import draw, labels_of, simulated
+from reference.noise_model import calibrated, unpack
 from scipy.special import softmax
 
 from noisytransition import LabelNoiseModel
@@ -78,20 +79,14 @@ def parameters(seed, c, power):
 def test_objective_by_loops(c, seed, power, weight):
     one_T, (proba, noisy, proba_clean, y_clean) = likelihood(seed, c, weight=weight)
     x = parameters(seed, c, power)
-    log_s, b, (B, logits) = x[0], x[1 : 1 + c], x[1 + c : -1].reshape(2, c, c)
-    R = softmax(logits, axis=1)
-
-    def mapped(p):
-        u = np.log(p) - np.log(p).mean()
-        return softmax(np.exp(log_s) * u + B @ u + b)
-
-    total = -(log_s**2 + b @ b + one_T.precision * (B**2).sum() + power**2) / 2
+    scale, b, B, R = unpack(x[:-1], c)
+    total = -(x[0] ** 2 + (x[1 : 1 + c] ** 2).sum() + one_T.precision * np.square(B).sum() + power**2) / 2
     for p, j in zip(proba, noisy, strict=True):
-        f = mapped(p)
-        of_label = [R[i, j] * f[j] ** power / sum(R[i, k] * f[k] ** power for k in range(c)) for i in range(c)]
+        f = np.array(calibrated(p, scale, b, B))
+        of_label = [R[i][j] * f[j] ** power / sum(R[i][k] * f[k] ** power for k in range(c)) for i in range(c)]
         total += np.log(f @ of_label)
     for p, i in zip(proba_clean, y_clean, strict=True):
-        total += weight * np.log(mapped(p)[i])
+        total += weight * np.log(calibrated(p, scale, b, B)[i])
     value, _ = FeatureDependentLikelihood(one_T).objective(x)
     np.testing.assert_allclose(value, -total / (len(noisy) + len(y_clean)), rtol=1e-10)
 

@@ -168,16 +168,12 @@ def test_any_labels_give_finite_results(seed, n_verified, c):
 
 
 # ---------------------------------------------------------------------------- the model
-def test_labels_are_judged_by_all_sources_and_sources_are_summed_up():
-    """tests/methods/test_several_sources.py compares the posterior with that of the most frequent label."""
+def test_sources_are_summed_up_and_verified_samples_are_known():
+    """tests/methods/test_several_sources.py tests the posterior by all sources."""
     y, proba, codes, true = people(n=1200)
     labels = table(codes, true)
     model = LabelNoiseModel().fit(proba, labels)
     assert (model.label_posterior(proba, labels)[:150].argmax(axis=1) == y[:150]).all()
-    posterior = model.label_posterior(proba, labels.assign(verified=None))
-    np.testing.assert_allclose(model.posterior_of_fit(), posterior[150:])
-    issues = model.find_label_issues(proba, labels)
-    assert (y[issues.position] != np.searchsorted(["x", "y", "z"], issues.given_label)).mean() > 0.8
     summary = model.source_summary()
     assert summary.n_labels.to_dict() == dict(zip(NAMES, (codes >= 0).sum(axis=0), strict=True))
     assert summary.worst_flip["dan"] in ("x -> y", "y -> z", "z -> x")

@@ -15,7 +15,7 @@ from noisytransition.likelihood._rectified import rectified
 from noisytransition.noise_model import _shares
 from noisytransition.noise_model._shares import prediction_powered
 
-WEIGHTS = {"city": 1.0, "country": 9.0}
+WEIGHT_IN = {"city": 1.0, "country": 9.0}
 SHARES = {"city": 0.6, "country": 0.1}
 POPULATION = 0.1 * SHARES["city"] + 0.9 * SHARES["country"]
 
@@ -28,7 +28,7 @@ def survey(seed=0, n=2000, n_verified=200):
     X = rng.normal(size=(n, 4)) + 1.5 * y[:, None] * (np.arange(4) < 2) + (stratum == "city")[:, None]
     noisy = np.where(rng.random(n) < 0.2, 1 - y, y)
     verified = verified_at(y, rng.choice(n, n_verified, replace=False))
-    return X.astype(np.float32), noisy, verified, stratum, pd.Series(stratum).map(WEIGHTS).to_numpy()
+    return X.astype(np.float32), noisy, verified, stratum, pd.Series(stratum).map(WEIGHT_IN).to_numpy()
 
 
 X, NOISY, VERIFIED, STRATUM, WEIGHTS = survey()
