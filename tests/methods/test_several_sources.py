@@ -25,9 +25,9 @@ NAMES = np.array(["ant", "bee", "cat"])
 NOISE = {"careful": 0.15, "hasty": 0.45, "hasty too": 0.45, "wild": 0.6, "mean": 0.6}
 
 
-def people(n=400, seed=0, asked=3):
+def people(n=400, asked=3):
     """Clouds, of which three of five people label each sample and some are verified, and clean samples for testing."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     true = rng.integers(3, size=2 * n)
     X, names = np.float32(rng.normal(size=(2 * n, 4)) + 2.2 * np.eye(4)[true]), NAMES[true]
     table = pd.DataFrame()
@@ -36,6 +36,9 @@ def people(n=400, seed=0, asked=3):
     table = table.mask(rng.random(table.shape).argsort(axis=1) >= asked)
     table["verified"] = pd.Series(names[:n]).where(np.arange(n) % 9 == 0)
     return X[:n], table, names[:n], X[n:], names[n:]
+
+
+X, TABLE, TRUE, X_TEST, Y_TEST = people()
 
 
 def majority(table):
@@ -53,64 +56,49 @@ def clf(request):
 
 
 @pytest.fixture(scope="module")
-def data():
-    return people()
-
-
-@pytest.fixture(scope="module")
-def fitted(clf, data):
-    return clone(clf).fit(data[0], data[1])
+def fitted(clf):
+    return clone(clf).fit(X, TABLE)
 
 
 # ---------------------------------------------------------------------------- what is learned
-def test_it_finds_who_labels_well_and_labels_samples_better_than_the_majority(clf, fitted, data):
-    X, table, true, X_test, y_test = data
+def test_it_finds_who_labels_well_and_labels_samples_better_than_the_majority(clf, fitted):
     model = fitted.noise_model_
     summary = model.source_summary()
     assert set(summary.index) == set(NOISE)
     right = pd.Series({who: 1 - p for who, p in NOISE.items()})
     np.testing.assert_allclose(summary["right"].reindex(right.index), right, atol=0.1)
-    one = majority(table)["label"] == true
-    is_noisy = table["verified"].isna()
-    found = model.classes_[model.posterior_of_fit().argmax(axis=1)] == true[is_noisy]
+    one = majority(TABLE)["label"] == TRUE
+    is_noisy = TABLE["verified"].isna()
+    found = model.classes_[model.posterior_of_fit().argmax(axis=1)] == TRUE[is_noisy]
     assert found.mean() > one[is_noisy].mean() + 0.05
-    assert fitted.score(X_test, y_test) > 0.8
-    assert fitted.score(X_test, y_test) > clone(clf).fit(X, majority(table)).score(X_test, y_test) - 0.01
-    assert fitted.score(X, table) == fitted.score(X[~is_noisy], true[~is_noisy])
+    assert fitted.score(X_TEST, Y_TEST) > 0.8
+    assert fitted.score(X_TEST, Y_TEST) > clone(clf).fit(X, majority(TABLE)).score(X_TEST, Y_TEST) - 0.01
+    assert fitted.score(X, TABLE) == fitted.score(X[~is_noisy], TRUE[~is_noisy])
 
 
-def test_the_labels_of_samples_are_judged_by_all_sources(fitted, data):
-    X, table, true, *_ = data
-    quality = fitted.label_quality(X, table)
-    one = majority(table)["label"] == true
+def test_the_labels_of_samples_are_judged_by_all_sources(fitted):
+    quality = fitted.label_quality(X, TABLE)
+    one = majority(TABLE)["label"] == TRUE
     assert quality[one].mean() > quality[~one].mean() + 0.2
-    assert (fitted.relabel(X, table, threshold=0) == true).mean() > one.mean()
-    np.testing.assert_allclose(fitted.label_posterior(X, table).sum(axis=1), 1)
-    posterior = fitted.noise_model_.label_posterior(fitted.oof_proba_, table, calibrated=True)
-    np.testing.assert_allclose(fitted.label_posterior(X, table), posterior)
+    assert (fitted.relabel(X, TABLE, threshold=0) == TRUE).mean() > one.mean()
+    np.testing.assert_allclose(fitted.label_posterior(X, TABLE).sum(axis=1), 1)
+    posterior = fitted.noise_model_.label_posterior(fitted.oof_proba_, TABLE, calibrated=True)
+    np.testing.assert_allclose(fitted.label_posterior(X, TABLE), posterior)
     np.testing.assert_allclose(fitted.label_posterior(), posterior)
 
 
-def test_order_of_columns_names_of_classes_and_kinds_do_not_matter(data):
-    X, table, _, X_test, _ = data
-    expected = clone(CV).fit(X, table).predict_proba(X_test)
-    codes = table.apply(lambda column: column.map({name: i for i, name in enumerate(NAMES)}))
-    for other in (codes[table.columns[::-1]].fillna(-1).astype(int), codes.astype("Int64")):
-        np.testing.assert_allclose(clone(CV).fit(X, other).predict_proba(X_test), expected, atol=1e-6)
-
-
-def in_long_form(table):
-    """The label of each sample, and who gave it, of a table with one label in each row."""
-    given = table.drop(columns="verified")
-    return given.bfill(axis=1).iloc[:, 0], given.notna().idxmax(axis=1)
+def test_order_of_columns_names_of_classes_and_kinds_do_not_matter():
+    expected = clone(CV).fit(X, TABLE).predict_proba(X_TEST)
+    codes = TABLE.apply(lambda column: column.map({name: i for i, name in enumerate(NAMES)}))
+    for other in (codes[TABLE.columns[::-1]].fillna(-1).astype(int), codes.astype("Int64")):
+        np.testing.assert_allclose(clone(CV).fit(X, other).predict_proba(X_TEST), expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("clf", [clone(EM).set_params(cv=None, max_epochs=10), EM, CV], ids=["no folds", "EM", "CV"])
-def test_samples_beside_X_may_be_verified(clf, data):
-    X, table, true, X_test, y_test = data
-    labels = table.drop(columns="verified")
-    beside = clone(clf).fit(X[100:], labels[100:], meta=(X[:100], true[:100]))
-    assert beside.score(X_test, y_test) > 0.8
+def test_samples_beside_X_may_be_verified(clf):
+    labels = TABLE.drop(columns="verified")
+    beside = clone(clf).fit(X[100:], labels[100:], meta=(X[:100], TRUE[:100]))
+    assert beside.score(X_TEST, Y_TEST) > 0.8
 
 
 def test_samples_of_weight_0_are_left_out():
@@ -122,45 +110,43 @@ def test_samples_of_weight_0_are_left_out():
     clone(EM).set_params(max_epochs=1).fit(X, table, sample_weight=weight)
 
 
-def test_a_fit_is_saved_and_pickled_with_its_sources(fitted, data, tmp_path):
-    X, table, *_ = data
+def test_a_fit_is_saved_and_pickled_with_its_sources(fitted, tmp_path):
     again = [pickle.loads(pickle.dumps(fitted))]
     if hasattr(fitted, "save"):
         fitted.save(tmp_path / "clf")
         again.append(load(tmp_path / "clf"))
     for other in again:
-        np.testing.assert_array_equal(other.label_posterior(X, table), fitted.label_posterior(X, table))
+        np.testing.assert_array_equal(other.label_posterior(X, TABLE), fitted.label_posterior(X, TABLE))
         pd.testing.assert_frame_equal(other.noise_model_.source_summary(), fitted.noise_model_.source_summary())
 
 
-def test_it_is_the_noise_model_of_the_same_probabilities(data):
-    X, table, *_ = data
-    clf = clone(CV).fit(X, table)
+def test_it_is_the_noise_model_of_the_same_probabilities():
+    clf = clone(CV).fit(X, TABLE)
     held_out = clf.noise_model_.out_of_fold_
     proba = held_out.in_order(held_out.candidates[0].proba, held_out.candidates[0].proba_clean)
-    model = LabelNoiseModel().fit(proba, table)
+    model = LabelNoiseModel().fit(proba, TABLE)
     pd.testing.assert_frame_equal(model.source_summary(), clf.noise_model_.source_summary())
-    is_noisy = table["verified"].isna().to_numpy()
-    np.testing.assert_allclose(model.label_posterior(proba, table)[is_noisy], clf.noise_model_.posterior_of_fit())
+    is_noisy = TABLE["verified"].isna().to_numpy()
+    np.testing.assert_allclose(model.label_posterior(proba, TABLE)[is_noisy], clf.noise_model_.posterior_of_fit())
 
 
 # ---------------------------------------------------------------------------- tools of scikit-learn
-def test_folds_scores_and_pipelines(data):
-    X, table, true, X_test, y_test = data
+def test_folds_scores_and_pipelines():
     scorers = {"own": lambda clf, X, y: clf.score(X, y), "balanced": make_verified_scorer("balanced_accuracy")}
-    scores = cross_validate(CV, X, table, cv=VerifiedKFold(2), scoring=scorers)
+    scores = cross_validate(CV, X, TABLE, cv=VerifiedKFold(2), scoring=scorers)
     assert min(scores["test_own"].min(), scores["test_balanced"].min()) > 0.7
     for clf in (EM, CV):
-        assert make_pipeline(StandardScaler(), clone(clf)).fit(X, table).score(X_test, y_test) > 0.8
+        assert make_pipeline(StandardScaler(), clone(clf)).fit(X, TABLE).score(X_TEST, Y_TEST) > 0.8
     rng = np.random.default_rng(0)
-    texts = [" ".join(rng.choice([name] * 4 + [*NAMES], 4)) for name in true]
+    texts = [" ".join(rng.choice([name] * 4 + [*NAMES], 4)) for name in TRUE]
     of_texts = TransitionClassifierCV(make_pipeline(TfidfVectorizer(), LogisticRegression()), random_state=0)
-    assert of_texts.fit(texts, table).score(texts, true) > 0.8
+    assert of_texts.fit(texts, TABLE).score(texts, TRUE) > 0.8
 
 
 def test_sources_are_routed_and_cut(routing):
     X, table, *_ = people(300, asked=1)
-    labels, who = in_long_form(table)
+    given = table.drop(columns="verified")
+    labels, who = given.bfill(axis=1).iloc[:, 0], given.notna().idxmax(axis=1)  # each sample has one label
     params = {"y_verified": table["verified"], "sources": who}
     scores = cross_val_score(CV, X, labels, cv=VerifiedKFold(2), params=params)
     with sklearn.config_context(enable_metadata_routing=False):
@@ -170,11 +156,10 @@ def test_sources_are_routed_and_cut(routing):
 
 
 # ---------------------------------------------------------------------------- bad input
-def test_hard_sources(clf, data):
+def test_hard_sources(clf):
     """With one label, with none, always the same, with a class that nobody verified: results, never NaN."""
-    X, table, *_ = data
-    one = table["careful"].first_valid_index()
-    table = table.assign(once=table["careful"].where(table.index == one), never=None, always="bee")
+    one = TABLE["careful"].first_valid_index()
+    table = TABLE.assign(once=TABLE["careful"].where(TABLE.index == one), never=None, always="bee")
     table["verified"] = table["verified"].where(table["verified"] != "cat")
     with pytest.warns(UserWarning, match="no clean sample of class"):
         fitted = clone(clf).fit(X, table)

@@ -19,7 +19,6 @@ T = np.array([[0.85, 0.15], [0.25, 0.75]])
 LOGISTIC = TransitionClassifierCV(LogisticRegression(), random_state=0)
 
 
-@pytest.fixture(scope="module")
 def samples():
     """A third has no label, of which most are of class 1: features, true labels, table, which samples have a label."""
     n, rng = 600, np.random.default_rng(0)
@@ -31,71 +30,70 @@ def samples():
     return X, y, table, table.notna().any(axis=1).to_numpy()
 
 
+X, TRUE, TABLE, KNOWN = samples()
+
+
 @pytest.fixture(scope="module")
-def proba(samples):
-    X, _, table, _ = samples
-    has = table.label.notna().to_numpy()
-    clf = LogisticRegression().fit(X[has], table.label[has])
+def proba():
+    has = TABLE.label.notna().to_numpy()
+    clf = LogisticRegression().fit(X[has], TABLE.label[has])
     proba = clf.predict_proba(X)
-    proba[has] = cross_val_predict(clf, X[has], table.label[has], method="predict_proba")
+    proba[has] = cross_val_predict(clf, X[has], TABLE.label[has], method="predict_proba")
     return proba
 
 
-def test_samples_without_a_label_count_in_shares_and_change_no_other_estimate(samples, proba):
-    X, y, table, known = samples
+def test_samples_without_a_label_count_in_shares_and_change_no_other_estimate(proba):
     with pytest.warns(UserWarning, match="samples have no label"):
-        found = LabelNoiseModel().fit(proba, table)
+        found = LabelNoiseModel().fit(proba, TABLE)
     with pytest.warns(UserWarning, match="samples have no label"):
-        clf = LOGISTIC.fit(X, table)
-    has = table.label.notna()
+        clf = LOGISTIC.fit(X, TABLE)
+    has = TABLE.label.notna()
     for model in (found, clf.noise_model_):
         shares = {None: model.class_shares().loc[1]} | dict(model.class_shares(by=has).xs(1, level=1).iterrows())
         for part, share in shares.items():
-            assert share.lower < y[slice(None) if part is None else has == part].mean() < share.upper
-        assert abs(model.noisy_class_counts_.sum() - table.verified.isna().sum()) < 1
+            assert share.lower < TRUE[slice(None) if part is None else has == part].mean() < share.upper
+        assert abs(model.noisy_class_counts_.sum() - TABLE.verified.isna().sum()) < 1
         _, lower, upper = model.accuracy_interval(of="labels")
-        assert lower < (table.label == y)[has].mean() < upper
+        assert lower < (TABLE.label == TRUE)[has].mean() < upper
     assert clf.oof_proba_.shape == (600, 2)
-    assert (clf.oof_proba_.argmax(axis=1) == y)[~known].mean() > 0.8
-    expected = LabelNoiseModel().fit(proba[known], table[known])
+    assert (clf.oof_proba_.argmax(axis=1) == TRUE)[~KNOWN].mean() > 0.8
+    expected = LabelNoiseModel().fit(proba[KNOWN], TABLE[KNOWN])
     for name in ("transition_matrix_", "transition_std_"):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
     for name in ("label_posterior", "label_quality"):
-        np.testing.assert_array_equal(getattr(found, name)()[known], getattr(expected, name)())
-    assert np.isnan(found.label_quality()[~known]).all()
-    assert known[found.find_label_issues().position].all()
+        np.testing.assert_array_equal(getattr(found, name)()[KNOWN], getattr(expected, name)())
+    assert np.isnan(found.label_quality()[~KNOWN]).all()
+    assert KNOWN[found.find_label_issues().position].all()
     assert set(found.relabel(threshold=0.9)) <= {0, 1}
 
 
 @pytest.mark.filterwarnings("ignore:.* samples have no label")
 @pytest.mark.parametrize("cls", [EMTransitionClassifier, GLCClassifier, CrossEntropyClassifier])
-def test_they_teach_a_classifier_nothing(cls, samples):
-    X, _, table, known = samples
-    moved = np.where(known[:, None], X, 1e3)
-    np.testing.assert_array_equal(*(LOGISTIC.fit(features, table).estimator_.coef_ for features in (X, moved)))
+def test_they_teach_a_classifier_nothing(cls):
+    moved = np.where(KNOWN[:, None], X, 1e3)
+    np.testing.assert_array_equal(*(LOGISTIC.fit(features, TABLE).estimator_.coef_ for features in (X, moved)))
     found = []
-    for features, labels in ((X, table), (X[known], table[known])):
+    for features, labels in ((X, TABLE), (X[KNOWN], TABLE[KNOWN])):
         y = labels if cls is not CrossEntropyClassifier else labels.label.fillna(labels.verified)
         found.append(cls("linear", max_epochs=1, random_state=0).fit(features, y).predict_proba(X))
     np.testing.assert_array_equal(*found)
 
 
-def test_em_predicts_them_out_of_fold_and_counts_them(samples):
-    X, y, table, known = samples
+def test_em_predicts_them_out_of_fold_and_counts_them():
     clf, one = (
-        EMTransitionClassifier("linear", max_epochs=8, lr=0.02, cv=2, random_state=0).fit(X[of], table[of])
-        for of in (slice(None), known)
+        EMTransitionClassifier("linear", max_epochs=8, lr=0.02, cv=2, random_state=0).fit(X[of], TABLE[of])
+        for of in (slice(None), KNOWN)
     )
     assert clf.oof_proba_.shape == (len(X), 2)
-    assert (clf.oof_proba_.argmax(axis=1) == y)[~known].mean() > 0.8
+    assert (clf.oof_proba_.argmax(axis=1) == TRUE)[~KNOWN].mean() > 0.8
     model = clf.noise_model_
     assert len(model.label_posterior()) == len(X)
     share = model.class_shares().loc[1]
-    assert share.lower < y.mean() < share.upper
+    assert share.lower < TRUE.mean() < share.upper
     assert share.share != one.noise_model_.class_shares().loc[1].share
     np.testing.assert_array_equal(model.transition_matrix_, one.transition_matrix_)
-    rest = model.suggest_samples(int(table.verified.isna().sum()))
-    assert set(rest.position) == set(np.flatnonzero(table.verified.isna()))
+    rest = model.suggest_samples(int(TABLE.verified.isna().sum()))
+    assert set(rest.position) == set(np.flatnonzero(TABLE.verified.isna()))
 
 
 @pytest.mark.parametrize("names", [None, ["bad", "good"]])

@@ -239,11 +239,10 @@ def test_a_given_T_is_checked(args, word):
 
 
 def test_a_verified_class_without_a_column_needs_one():
-    proba, noisy, verified, _ = problem()
-    verified = np.where(np.arange(len(noisy)) == np.flatnonzero(verified >= 0)[0], 3, verified)
+    verified = np.where(np.arange(240) == 0, 3, VERIFIED)
     with pytest.raises(ValueError, match="no column for it"):
-        LabelNoiseModel().fit(proba, noisy, y_verified=verified, classes=[0, 1, 2, 3])
-    assert len(quiet_fit(np.pad(proba, ((0, 0), (0, 1))), noisy, y_verified=verified).classes_) == 4
+        LabelNoiseModel().fit(PROBA, NOISY, y_verified=verified, classes=[0, 1, 2, 3])
+    assert len(quiet_fit(np.pad(PROBA, ((0, 0), (0, 1))), NOISY, y_verified=verified).classes_) == 4
 
 
 # ---------------------------------------------------------------------------- forms of the clean samples

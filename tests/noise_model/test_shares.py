@@ -1,6 +1,5 @@
 """Class shares and accuracies with intervals: slow references, properties, coverage, inputs without information."""
 
-import functools
 import warnings
 
 import numpy as np
@@ -20,24 +19,25 @@ from noisytransition.transition import pair_noise
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 
-@functools.cache
-def table(n=1200, seed=0, shares=(0.5, 0.35, 0.15)):
+def table():
     """True and noisy labels of three classes, and out-of-fold probabilities."""
-    X, y = make_classification(n, n_features=6, n_informative=5, n_redundant=0, n_classes=3, weights=list(shares),
-                               class_sep=1.2, n_clusters_per_class=1, random_state=seed)  # fmt: skip
-    noisy = flip_labels(y, pair_noise(3, 0.3), random_state=seed)
+    X, y = make_classification(1200, n_features=6, n_informative=5, n_redundant=0, n_classes=3, class_sep=1.2,
+                               weights=[0.5, 0.35, 0.15], n_clusters_per_class=1, random_state=0)  # fmt: skip
+    noisy = flip_labels(y, pair_noise(3, 0.3), random_state=0)
     return y, noisy, cross_val_predict(LogisticRegression(), X, noisy, method="predict_proba")
 
 
-def fitted(y, noisy, proba, rows, **parameters):
+TRUE, NOISY, PROBA = table()
+
+
+def fitted(rows, **parameters):
     """Model with these samples verified."""
-    return LabelNoiseModel(**parameters).fit(proba, noisy, y_verified=verified_at(y, rows))
+    return LabelNoiseModel(**parameters).fit(PROBA, NOISY, y_verified=verified_at(TRUE, rows))
 
 
 @pytest.fixture(scope="module")
 def model():
-    y, noisy, proba = table()
-    return fitted(y, noisy, proba, np.arange(150))
+    return fitted(np.arange(150))
 
 
 def simulated(rng, n=1000, m=100):
@@ -155,13 +155,12 @@ def test_a_share_of_nearly_none_reaches_0_and_one_of_all_reaches_1():
 
 # ---------------------------------------------------------------------------- of a model
 def test_class_shares_are_a_table_of_the_classes(model):
-    y, _, _ = table()
     shares = model.class_shares()
     assert list(shares) == ["share", "lower", "upper", "n_verified"]
     np.testing.assert_array_equal(shares.n_verified, np.bincount(model.out_of_fold_.clean))
     assert shares.index.tolist() == [0, 1, 2]
     assert shares.share.sum() == pytest.approx(1, abs=1e-6)
-    assert np.abs(shares.share - np.bincount(y) / len(y)).max() < 0.05
+    assert np.abs(shares.share - np.bincount(TRUE) / len(TRUE)).max() < 0.05
     k = np.bincount(model.out_of_fold_.clean)  # narrower than by verified samples alone
     alone = betaincinv(k + 0.5, k.sum() - k + 0.5, 0.95) - betaincinv(k + 0.5, k.sum() - k + 0.5, 0.05)
     assert ((shares.upper - shares.lower) < alone).all()
@@ -169,57 +168,51 @@ def test_class_shares_are_a_table_of_the_classes(model):
 
 @pytest.mark.parametrize("of", ["classifier", "labels"])
 def test_accuracies_hold_the_truth(model, of):
-    y, noisy, proba = table()
-    right = noisy == y if of == "labels" else model.calibrate(proba).argmax(axis=1) == y
+    right = NOISY == TRUE if of == "labels" else model.calibrate(PROBA).argmax(axis=1) == TRUE
     found = model.accuracy_interval(0.99, of=of)
     assert found.lower < right.mean() < found.upper
     assert found.lower < found.estimate < found.upper
 
 
 def test_bad_arguments_and_models_that_tell_no_shares_are_refused(model):
-    y, noisy, proba = table()
     with pytest.raises(ValueError, match="level"):
         model.class_shares(1.5)
     with pytest.raises(ValueError, match="of="):
         model.accuracy_interval(of="people")
     with pytest.raises(ValueError, match="proba"):
-        model.class_shares(y_noisy=noisy)
+        model.class_shares(y_noisy=NOISY)
     with pytest.raises(ValueError, match="label"):
-        model.class_shares(proba=proba, y_noisy=np.full(len(proba), 7))
+        model.class_shares(proba=PROBA, y_noisy=np.full(len(PROBA), 7))
 
     with pytest.raises(ValueError, match="verified"):
         LabelNoiseModel.from_transition_matrix(np.eye(3)).class_shares()
-    by_class = np.concatenate([np.flatnonzero(y == k)[:40] for k in range(3)])
+    by_class = np.concatenate([np.flatnonzero(k == TRUE)[:40] for k in range(3)])
     with pytest.raises(ValueError, match="stratified"):
-        fitted(y, noisy, proba, by_class, verified_sampling="stratified").class_shares()
+        fitted(by_class, verified_sampling="stratified").class_shares()
 
 
 def test_classes_that_were_not_verified_are_warned_of_unless_they_are_rare():
     """Such a class has a share, but none in a batch."""
-    y, noisy, proba = table()
-    without = np.flatnonzero(y < 2)
-    model = fitted(y, noisy, proba, without[:150])
+    without = np.flatnonzero(TRUE < 2)
+    model = fitted(without[:150])
     with pytest.warns(UserWarning, match="although several were expected"):
         assert np.isfinite(model.class_shares().to_numpy()).all()
     with pytest.raises(ValueError, match="each class"):
-        model.class_shares(proba=proba)
-    few = fitted(y, noisy, proba, without[:15])
+        model.class_shares(proba=PROBA)
+    few = fitted(without[:15])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         few.class_shares()
 
 
 def test_labels_of_the_batch_need_verified_samples_with_labels():
-    y, noisy, proba = table(400)
-    model = LabelNoiseModel().fit(proba[100:], noisy[100:], proba_clean=proba[:100], y_clean=y[:100])
-    assert np.isfinite(model.class_shares().to_numpy()).all()
-    assert np.isfinite(model.class_shares(proba=proba).to_numpy()).all()
-    for call in (
-        lambda: model.class_shares(proba=proba, y_noisy=noisy),
-        lambda: model.accuracy_interval(of="labels"),
-    ):
-        with pytest.raises(ValueError, match="noisy label"):
-            call()
+    model = LabelNoiseModel().fit(PROBA[100:], NOISY[100:], proba_clean=PROBA[:100], y_clean=TRUE[:100])
+    for proba in (None, PROBA):
+        assert np.isfinite(model.class_shares(proba=proba).to_numpy()).all()
+    with pytest.raises(ValueError, match="noisy label"):
+        model.class_shares(proba=PROBA, y_noisy=NOISY)
+    with pytest.raises(ValueError, match="noisy label"):
+        model.accuracy_interval(of="labels")
 
 
 # ---------------------------------------------------------------------------- another batch
@@ -235,15 +228,14 @@ def test_shares_of_a_batch_are_the_most_likely_ones(seed):
 
 @pytest.mark.parametrize("with_labels", [False, True])
 def test_shares_of_a_batch_with_other_shares_are_found(model, with_labels):
-    y, noisy, proba = table()
     rng = np.random.default_rng(0)
-    rows = rng.choice(len(y), 800, p=(w := np.array([0.3, 0.6, 2.5])[y]) / w.sum())
-    shares = model.class_shares(0.99, proba=proba[rows], y_noisy=noisy[rows] if with_labels else None)
-    truth = np.bincount(y[rows]) / 800
+    rows = rng.choice(len(TRUE), 800, p=(w := np.array([0.3, 0.6, 2.5])[TRUE]) / w.sum())
+    shares = model.class_shares(0.99, proba=PROBA[rows], y_noisy=NOISY[rows] if with_labels else None)
+    truth = np.bincount(TRUE[rows]) / 800
     assert ((shares.lower <= truth) & (truth <= shares.upper)).all()
-    assert np.abs(truth - np.bincount(y) / len(y)).max() > 0.2  # unlike those of the fit
+    assert np.abs(truth - np.bincount(TRUE) / len(TRUE)).max() > 0.2  # unlike those of the fit
     assert shares.share.sum() == pytest.approx(1, abs=0.02)
     if not with_labels:
-        of_one_class = model.class_shares(proba=proba[np.argsort(-proba[:, 0])[:50]])
+        of_one_class = model.class_shares(proba=PROBA[np.argsort(-PROBA[:, 0])[:50]])
         assert np.isfinite(of_one_class.to_numpy()).all()
         assert of_one_class.share[0] > 0.8
