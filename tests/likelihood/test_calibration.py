@@ -191,14 +191,6 @@ def test_rows_without_error_do_not_end_in_certainty(n):
     assert 0.7 < map_(sure).max() < 1 - 1e-6
 
 
-def test_probabilities_of_other_rows_and_errors():
-    proba, y, clean, y_clean = draw(0)
-    result = em_transition_matrix(proba, y, proba_clean=clean, y_clean=y_clean, full_output=True)
-    np.testing.assert_allclose(result.calibration(clean).sum(axis=1), 1)
-    with pytest.raises(ValueError, match="3 classes"):
-        result.calibration([[0.5, 0.5]])
-
-
 # ---------------------------------------------------------------------------- sums over noisy rows
 def sums_at_once(u, y, scale, bias, matrix, T):
     """The same sums, of all rows at once."""

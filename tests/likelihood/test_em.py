@@ -11,7 +11,7 @@ from strategies import labels, labels_of_every_class, permutations, rows_with_la
 
 from noisytransition.likelihood import em_transition_matrix
 from noisytransition.likelihood._em import Likelihood, first_maximum
-from noisytransition.transition import count_transition_matrix, pair_noise, symmetric_noise, transition_error
+from noisytransition.transition import count_transition_matrix, pair_noise, symmetric_noise
 from noisytransition.transition._estimation import pair_counts
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -183,20 +183,6 @@ def test_a_class_that_no_row_may_have_keeps_its_start():
 
 
 # ---------------------------------------------------------------------------- calibration, and other classifiers
-@pytest.mark.parametrize("power", [0.5, 1.0, 3.0])
-def test_wrong_confidence_is_set_right(power):
-    T = pair_noise(4, 0.4)
-    proba, y, noisy = simulated(2, T, spread=2.0)
-    wrong = proba**power / (proba**power).sum(axis=1, keepdims=True)
-    found = em_transition_matrix(
-        wrong[400:], noisy[400:], proba_clean=wrong[:400], y_clean=y[:400], prior=None, full_output=True
-    )
-    exact, as_given = (em_transition_matrix(p[400:], noisy[400:], prior=None) for p in (proba, wrong))
-    assert transition_error(exact, found.transition_matrix) < 0.04
-    if power != 1:
-        assert transition_error(exact, found.transition_matrix) < 0.7 * transition_error(exact, as_given)
-
-
 @given(rows_with_labels(c=3, max_samples=60), rows_with_labels(c=3, max_samples=20))
 def test_any_rows_come_to_an_end(rows, clean):
     found = em_transition_matrix(*rows, proba_clean=clean[0], y_clean=clean[1], full_output=True)

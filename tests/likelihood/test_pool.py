@@ -39,12 +39,6 @@ def test_weights_of_many_samples(params, expected):
     np.testing.assert_allclose(list(pool_weights(*problem(**params)).values()), expected, atol=0.15)
 
 
-def test_without_samples_the_weights_are_those_of_the_prior():
-    none = np.zeros((0, 3))
-    assert pool_weights(Views(none, none, none), np.zeros(0, dtype=int)) == {"features": 1, "label": 1, "clean": 0}
-    assert pool_weights(Views(none, clean=none), np.zeros(0, dtype=int)) == {"features": 1, "clean": 0}
-
-
 def test_the_weights_maximise_the_log_posterior():
     """Slow twin: no other weights on a grid are more probable."""
     views, y = problem(n=60)

@@ -32,14 +32,6 @@ def test_symmetric_noise_comes_out_better_than_counting_could(rate):
     assert found.strength > 100
 
 
-def test_superclasses_help_where_noise_follows_them():
-    groups = np.array(["a", "b", "a", "b", "a", "b"])
-    T = superclass_noise(groups, 0.5)
-    proba, _, noisy = simulated(1, T)
-    plain, grouped = (em_transition_matrix(proba, noisy, prior=p) for p in (None, groups))
-    assert transition_error(T, grouped) < 0.7 * transition_error(T, plain)
-
-
 def test_a_class_alone_in_its_superclass_says_nothing_of_flips_within_one():
     superclasses, rng = [0, 0, 1, 2, 3, 4], np.random.default_rng(0)
     T = superclass_noise(superclasses, 0.4)

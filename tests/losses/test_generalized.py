@@ -44,8 +44,3 @@ def test_a_label_of_probability_0_has_a_finite_gradient():
     z, y = torch.tensor([[-200.0, 200.0], [200.0, -200.0]]), torch.tensor([0, 0])
     for q in (0.0, 0.1, 0.7, 1.0):
         assert all(torch.isfinite(t).all() for t in value_and_gradient(GeneralizedCrossEntropyLoss(q), z, y))
-
-
-def test_the_weight_is_a_column_of_the_truncated_loss_only():
-    assert GeneralizedCrossEntropyLoss().columns == ()
-    assert GeneralizedCrossEntropyLoss(truncation=0.5).columns == ("weight",)

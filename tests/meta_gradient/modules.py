@@ -96,6 +96,7 @@ def with_a_layer_twice(layer):
 MODULES = {
     "mlp": (lambda: mlp(nn.ReLU()), (6,)),
     "mlp-inplace": (lambda: mlp(nn.ReLU(inplace=True), nn.Linear(8, 8, bias=False), nn.ReLU()), (2, 3)),
+    "mlp-one-relu": (lambda: mlp(relu := nn.ReLU(), nn.Linear(8, 8), relu), (6,)),
     "logistic": (lambda: nn.Sequential(nn.Linear(6, 3)), (6,)),
     "linear": (lambda: nn.Linear(6, 3), (6,)),
     "tanh": (lambda: nn.Sequential(nn.Linear(6, 8, bias=False), nn.Tanh(), nn.Linear(8, 3), nn.GELU()), (6,)),

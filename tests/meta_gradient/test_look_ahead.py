@@ -50,7 +50,7 @@ def gap(a, b):
 
 
 # methods that are tried first; of the other modules no matter which
-FIRST = dict.fromkeys(["mlp", "mlp-inplace", "logistic", "frozen"], "factored")
+FIRST = dict.fromkeys(["mlp", "mlp-inplace", "mlp-one-relu", "logistic", "frozen"], "factored")
 FIRST |= dict.fromkeys([*(name for name in MODULES if "batch-norm" in name), "group-norm"], "dual")
 
 
@@ -163,17 +163,6 @@ def test_a_look_ahead_leaves_the_module_as_one_forward_pass_does(name, method):
     assert all(p.grad is None for p in module.parameters())
     after = places(module)
     assert all(after[place] is value for place, value in before.items())
-
-
-@pytest.mark.parametrize("name", ["mlp", "batch-norm", "lstm"])
-def test_a_look_ahead_at_rate_zero_has_no_tangent(name):
-    module, shape = make(name)
-    noisy, meta = batch(shape, 0)
-    rates = {n: 0.0 for n, _ in module.named_parameters()}
-    loss = ForwardLoss(T_START)
-    for method in ("dual", "double-vjp", "difference"):
-        ahead = look_ahead(module, noisy[0], lambda z: loss.cotangent(z, noisy[1]), meta, rates, methods=(method,))
-        assert ahead.tangent.abs().max() == 0
 
 
 @pytest.mark.parametrize(("n", "n_clean"), [(2, 3), (2, 60), (8, 8), (40, 3), (40, 60)])

@@ -9,11 +9,9 @@ import torch
 from estimators import small
 from skorch.callbacks import Callback
 from torch import nn
-from torch.nn import functional as F
 from training import fit
 
 from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, MetaTransitionClassifier
-from noisytransition.meta_gradient import look_ahead
 from noisytransition.nets import MLP
 
 
@@ -88,15 +86,6 @@ def test_parameters_of_the_loss(blobs):
         fit(MetaTransitionClassifier, blobs, callbacks=[Spoil()], transition_init="diagonal", refit=False)
 
 
-# ---------------------------------------------------------------------------- batches of one row
-@pytest.mark.parametrize("cls", [MetaTransitionClassifier, EMTransitionClassifier])
-def test_a_last_batch_of_one_row_joins_the_one_before(cls, blobs):
-    """Batch normalisation cannot train on one row."""
-    X, y, X_clean, y_clean, *_ = blobs
-    module = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 3))
-    small(cls, module=module, batch_size=16, max_epochs=1).fit(X[:129], y[:129], meta=(X_clean[:33], y_clean[:33]))
-
-
 # ---------------------------------------------------------------------------- half precision
 HALF = {"bfloat16": lambda: mlp().bfloat16(), "float16": lambda: mlp().half()}
 
@@ -112,25 +101,6 @@ def test_half_precision_gives_probabilities_in_float32(cls, module, blobs):
     assert proba.dtype == np.float32
     np.testing.assert_allclose(proba.sum(1), 1, rtol=1e-6)
     assert clf.score(blobs[4], blobs[5]) > 0.3
-
-
-def test_the_look_ahead_of_half_precision_is_near_that_of_full(blobs):
-    """Gradient of a loss whose cotangent depends on the logits."""
-    x, y = (torch.from_numpy(a) for a in blobs[:2])
-    meta_x, meta_y = (torch.from_numpy(a) for a in blobs[2:4])
-    found = []
-    for module in (mlp(), mlp().bfloat16()):
-        dtype = next(module.parameters()).dtype
-        rates = dict.fromkeys(dict(module.named_parameters()), 0.1)
-
-        def cotangent(logits):
-            assert logits.dtype == torch.float32
-            return (torch.softmax(logits, 1) - F.one_hot(y, 3)) / len(y)
-
-        found.append(look_ahead(module, x.to(dtype), cotangent, (meta_x.to(dtype), meta_y), rates))
-    for full, half in zip(found[0][:3], found[1][:3], strict=True):
-        assert half.dtype == torch.float32
-        assert (full - half).norm() < 0.05 * full.norm()
 
 
 def test_samples_of_another_shape_are_named_in_predictions():
