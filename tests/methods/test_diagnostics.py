@@ -6,7 +6,10 @@ from functools import cache
 
 import numpy as np
 import pytest
+from posteriors import verified_at
 from scipy.special import softmax
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 
 from noisytransition import (
@@ -16,7 +19,7 @@ from noisytransition import (
     count_transition_matrix,
     em_transition_matrix,
 )
-from noisytransition.transition import flip_labels, pair_noise, transition_error
+from noisytransition.transition import flip_labels, pair_noise, symmetric_noise, transition_error
 
 SGD = {"optimizer": "sgd", "lr": 0.1, "optimizer__momentum": 0.9}
 FAST = SGD | {"max_epochs": 8, "batch_size": 64, "random_state": 0, "cv": 2}
@@ -159,3 +162,86 @@ def test_a_network_that_is_trained_too_little_is_found():
     new = fit(table(), lr=1e-4, transition_init=clf.transition_init_)  # there is no warm-up to go on from
     assert clf.histories_["em"][0, "train_loss"] < new.histories_["em"][0, "train_loss"] - 0.005
     assert "under_trained" not in fit(table(300, 30), lr=1e-4, max_epochs=1).diagnostics_  # nothing to compare with
+
+
+# ---------------------------------------------------------------------------- labels with different codes
+def fitted(y, noisy, proba, rows, **given):
+    return LabelNoiseModel().fit(proba, noisy, y_verified=verified_at(y, rows), **given)
+
+
+def clouds(T):
+    """Clouds: samples, true and noisy labels, and out-of-fold probabilities."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=400)
+    X = (rng.normal(size=(400, 3)) + 2.5 * np.eye(3)[y]).astype(np.float32)
+    noisy = flip_labels(y, T, random_state=0)
+    return X, y, noisy, cross_val_predict(LogisticRegression(), X, noisy, method="predict_proba")
+
+
+SYMMETRIC, EVERY_SIXTH = symmetric_noise(3, 0.3), np.arange(0, 400, 6)
+EM = EMTransitionClassifier("linear", max_epochs=3, cv=2, random_state=0)
+
+
+@pytest.mark.parametrize(("clf", "order"), [(EM, [1, 2, 0]), (TransitionClassifierCV(LogisticRegression()), [1, 0, 2])])
+def test_other_codes_of_verified_labels(clf, order):
+    X, y, noisy, _ = clouds(SYMMETRIC)
+    with pytest.warns(UserWarning, match="coded alike"):
+        clf.fit(X, noisy, y_verified=verified_at(np.array(order)[y], EVERY_SIXTH))
+    moved = [f"{j} as {i}" for i, j in sorted(enumerate(order), key=lambda pair: pair[1]) if i != j]
+    assert clf.diagnostics_["codes"].endswith(", ".join(moved))
+
+
+def test_other_columns_of_probabilities():
+    _, y, noisy, proba = clouds(SYMMETRIC)
+    with pytest.warns(UserWarning, match="0 as 1, 1 as 0"):
+        fitted(y, noisy, proba[:, [1, 0, 2]], EVERY_SIXTH)
+
+
+@pytest.mark.parametrize(
+    ("T", "chosen"),
+    [(symmetric_noise(3, 0.6), False), (pair_noise(3, 0.4), False), (np.eye(3), False), (SYMMETRIC, True)],
+    ids=["0.6", "pair", "none", "chosen as suspicious"],
+)
+def test_labels_with_the_same_codes_give_no_alarm(T, chosen):
+    _, y, noisy, proba = clouds(T)
+    rows = np.flatnonzero(noisy != y)[:60] if chosen else EVERY_SIXTH
+    assert "codes" not in fitted(y, noisy, proba, rows).diagnostics_
+
+
+# ---------------------------------------------------------------------------- verified samples from elsewhere
+@cache
+def months(seed, n=2000):
+    """In the first quarter of the samples, class 1 is more frequent."""
+    rng = np.random.default_rng(seed)
+    is_early = np.arange(n) < n // 4
+    y = (rng.random(n) < np.where(is_early, 0.7, 0.2)).astype(int)
+    X = rng.normal(size=(n, 4)) + 2 * y[:, None] * (np.arange(4) < 2)
+    noisy = np.where(rng.random(n) < 0.2, 1 - y, y)
+    return y, noisy, is_early, cross_val_predict(LogisticRegression(), X, noisy, method="predict_proba", cv=3)
+
+
+def test_samples_of_the_first_months_differ_from_the_others():
+    y, noisy, is_early, proba = months(0)
+    rows = np.random.default_rng(0).choice(np.flatnonzero(is_early), 300, replace=False)
+    with pytest.warns(UserWarning, match="verified samples differ from the others"):
+        fitted(y, noisy, proba, rows)
+
+
+@pytest.mark.parametrize("how", ["random", "by label", "by probability", "groups"])
+def test_known_draws_give_no_alarm(how):
+    rng = np.random.default_rng(1)
+    for seed in range(3):
+        y, noisy, _, proba = months(seed)
+        rows = rng.choice(len(y), 200, replace=False)
+        given = {}
+        if how == "by label":
+            rows = np.concatenate([rng.choice(np.flatnonzero(noisy == j), 100, replace=False) for j in (0, 1)])
+        if how == "by probability":
+            drawn = np.where(proba[:, 1] > 0.5, 3.0, 0.5)
+            rows = np.flatnonzero(rng.random(len(y)) < 0.07 * drawn)
+            given = {"verified_probability": drawn}
+        if how == "groups":
+            groups = np.argsort(np.argsort(proba[:, 1] + 0.3 * rng.normal(size=len(y)))) // 10  # of similar samples
+            rows = np.flatnonzero(np.isin(groups, rng.choice(groups.max() + 1, 30, replace=False)))
+            given = {"groups": groups}
+        assert "from_elsewhere" not in fitted(y, noisy, proba, rows, **given).diagnostics_

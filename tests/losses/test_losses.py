@@ -1,0 +1,177 @@
+"""Losses of noisy and clean samples, of posteriors and of weighted samples, against formulas and autograd."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from reference.meta_weight_net import weighted_loss
+from strategies import batches, floats, transition_matrices
+from torch import nn
+from torch.nn import functional as F
+
+from noisytransition.losses import (
+    GeneralizedCrossEntropyLoss,
+    GoldCorrectionLoss,
+    PosteriorLoss,
+    WeightedLoss,
+    marginal_cross_entropy,
+)
+
+CLOSE = {"rtol": 1e-9, "atol": 1e-12}
+
+
+def value_and_gradient(loss, z, y, **columns):
+    z = z.clone().requires_grad_()
+    value = loss(z, y, **columns)
+    return value.detach(), torch.autograd.grad(value, z)[0]
+
+
+# ---------------------------------------------------------------------------- the gradient in closed form
+@st.composite
+def observations(draw):
+    """Logits, log-probabilities of observations (some -inf), and weights."""
+    z, y = draw(batches())
+    columns = torch.tensor(draw(hnp.arrays(float, z.shape, elements=floats(-8, 0))))
+    columns = columns.masked_fill(torch.tensor(draw(hnp.arrays(bool, z.shape))), -torch.inf)
+    columns[range(len(y)), y] = 0  # one entry is finite
+    return z, y, columns, torch.tensor(draw(hnp.arrays(float, len(y), elements=floats(0, 3))))
+
+
+@given(observations())
+def test_value_gradient_and_posterior_are_those_of_autograd(problem):
+    z, y, columns, weights = problem
+    found, plain = ([tensor.clone().requires_grad_() for tensor in (z, columns)] for _ in range(2))
+    loss, posterior = marginal_cross_entropy(found[0], found[1] * 1, weights)
+    expected = -(weights * torch.logsumexp(F.log_softmax(plain[0], 1) + plain[1], 1)).sum()
+    torch.testing.assert_close(loss, expected, **CLOSE)
+    gradients, expected_gradients = torch.autograd.grad(2 * loss, found), torch.autograd.grad(2 * expected, plain)
+    torch.testing.assert_close(gradients, expected_gradients, **CLOSE)
+    torch.testing.assert_close(posterior, torch.softmax(z + columns, 1), **CLOSE)
+    assert not posterior.requires_grad
+    certain = torch.full_like(columns, -torch.inf).scatter_(1, y[:, None], 0)
+    loss, posterior = marginal_cross_entropy(z, certain, weights)  # which are overwritten
+    torch.testing.assert_close(loss, (weights * F.cross_entropy(z, y, reduction="none")).sum(), **CLOSE)
+    assert torch.equal(posterior, F.one_hot(y, 4).to(z))
+    z.requires_grad_()  # an observation that says nothing costs nothing
+    loss, posterior = marginal_cross_entropy(z, torch.zeros_like(columns), weights)
+    (gradient,) = torch.autograd.grad(loss, z)
+    for found, expected in ((loss, loss * 0), (gradient, z * 0), (posterior, torch.softmax(z, 1))):
+        torch.testing.assert_close(found, expected, **CLOSE)
+
+
+def test_a_second_derivative_is_refused():
+    z = torch.zeros(2, 3, requires_grad=True)
+    loss, _ = marginal_cross_entropy(z, torch.zeros(2, 3), torch.ones(2))
+    with pytest.raises(RuntimeError, match="corrected_cross_entropy"):
+        torch.autograd.grad(loss, z, create_graph=True)
+
+
+# ---------------------------------------------------------------------------- noisy and clean samples, and posteriors
+@st.composite
+def gold_batches(draw):
+    """Logits, labels, marks of clean rows, and T."""
+    z, y = draw(batches())
+    return z, y, torch.tensor(draw(hnp.arrays(bool, len(y)))), draw(transition_matrices(4, least=0.05))
+
+
+def gold_loss(z, y, is_clean, T, weight=1.0):
+    """The algorithm box of the paper, row by row."""
+    total = 0.0
+    for n in range(len(y)):
+        p = F.softmax(z[n], 0)
+        total -= weight * torch.log(p[y[n]]) if is_clean[n] else torch.log((p @ T)[y[n]])
+    return total / len(y)
+
+
+def exact(loss, T):
+    """The loss with T in double precision."""
+    loss.transition_logits = nn.Parameter(torch.log(torch.tensor(T)), requires_grad=False)
+    return loss
+
+
+@given(gold_batches(), st.floats(0, 3), st.booleans())
+def test_gold_correction_is_the_sum_of_both_losses_over_the_batch(problem, weight, learned):
+    z, y, is_clean, T = problem
+    loss, theta = exact(GoldCorrectionLoss(T, weight), T), torch.log(torch.tensor(T)).requires_grad_(learned)
+    loss.requires_grad_(learned)
+    z.requires_grad_()
+    found, expected = loss(z, y, is_clean=is_clean), gold_loss(z, y, is_clean, torch.softmax(theta, 1), weight)
+    torch.testing.assert_close(found, expected)
+    leaves = [(z, z), (loss.transition_logits, theta)][: 1 + learned]
+    for ours, theirs in leaves:
+        (gradient,) = torch.autograd.grad(found, ours, retain_graph=True)
+        (of_twin,) = torch.autograd.grad(expected, theirs, retain_graph=True, materialize_grads=True)
+        torch.testing.assert_close(gradient, of_twin)
+
+
+def test_the_loss_of_posteriors_is_the_cross_entropy_of_these_and_of_clean_labels():
+    z = torch.tensor(np.random.default_rng(0).normal(size=(6, 3)), dtype=torch.float32, requires_grad=True)
+    posterior = np.random.default_rng(1).dirichlet(np.ones(3), 4)
+    row, y, is_clean = torch.tensor([2, 0, 0, 3, 0, 0]), torch.tensor([0, 0, 0, 0, 1, 2]), torch.arange(6) > 3
+    loss = PosteriorLoss(posterior, 0.7)(z, y, is_clean=is_clean, row=row)
+    log_f = torch.log(torch.softmax(z, 1))
+    noisy = (log_f[:4] * torch.tensor(posterior[row[:4]], dtype=torch.float32)).sum()
+    twin = -(noisy + 0.7 * (log_f[4, 1] + log_f[5, 2])) / 6
+    torch.testing.assert_close(loss, twin)
+    torch.testing.assert_close(torch.autograd.grad(loss, z), torch.autograd.grad(twin, z))
+
+
+# ---------------------------------------------------------------------------- generalized cross-entropy
+def absolute_error(z, y):
+    return (1 - F.softmax(z, 1)[torch.arange(len(y)), y]).mean()
+
+
+@pytest.mark.parametrize(("q", "limit"), [(0.0, F.cross_entropy), (1e-6, F.cross_entropy), (1.0, absolute_error)])
+@given(batches(scale=4.0))
+def test_the_limits_of_generalized_cross_entropy_are_cross_entropy_and_absolute_error(q, limit, batch):
+    found, expected = (value_and_gradient(loss, *batch) for loss in (GeneralizedCrossEntropyLoss(q), limit))
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4 if q == 1e-6 else 1e-12)
+
+
+@given(batches(), floats(0.05, 1), floats(0.05, 0.95))
+def test_generalized_cross_entropy_is_the_formula_and_a_row_of_weight_0_costs_a_constant(batch, q, k):
+    z, y = batch
+    plain, truncated = GeneralizedCrossEntropyLoss(q), GeneralizedCrossEntropyLoss(q, truncation=k)
+    p = F.softmax(z, 1)[torch.arange(len(y)), y]
+    value, gradient = value_and_gradient(plain, z, y)
+    torch.testing.assert_close(value, ((1 - p**q) / q).mean())
+    torch.testing.assert_close(gradient, (F.softmax(z, 1) - F.one_hot(y, 4)) * p[:, None] ** q / len(y))
+    left_out = torch.arange(len(y)) % 2 == 0
+    found, of_truncated = value_and_gradient(truncated, z, y, weight=(~left_out).double())
+    losses = torch.where(left_out, torch.full_like(p, (1 - k**q) / q), (1 - p**q) / q)
+    torch.testing.assert_close(found, losses.mean())
+    assert (of_truncated[left_out] == 0).all()
+    torch.testing.assert_close(of_truncated[~left_out], gradient[~left_out])
+
+
+def test_a_label_of_probability_0_has_a_finite_gradient():
+    z, y = torch.tensor([[-200.0, 200.0], [200.0, -200.0]]), torch.tensor([0, 0])
+    for q in (0.0, 0.1, 0.7, 1.0):
+        assert all(torch.isfinite(t).all() for t in value_and_gradient(GeneralizedCrossEntropyLoss(q), z, y))
+
+
+# ---------------------------------------------------------------------------- weights
+@given(batches())
+def test_weighted_loss_and_cotangent_are_those_of_the_twin(batch):
+    """tests/methods/test_mw_net.py compares the look-ahead."""
+    torch.manual_seed(0)
+    (z, y), loss = batch, WeightedLoss().double()
+    z.requires_grad_()
+    twin = weighted_loss(z, y, loss.weight_net)
+    torch.testing.assert_close(loss(z, y), twin, **CLOSE)
+    expected = torch.autograd.grad(twin, z)[0]
+    torch.testing.assert_close(torch.autograd.grad(loss(z, y), z)[0], expected, **CLOSE)
+    torch.testing.assert_close(loss.cotangent(z.detach(), y), expected, **CLOSE)
+    loss.weight_net[2].weight.data.zero_()  # all weights are one
+    loss.weight_net[2].bias.data.fill_(100.0)
+    torch.testing.assert_close(loss(z, y), F.cross_entropy(z, y), **CLOSE)
+    assert loss.shares(torch.ones(5)).sum().item() == pytest.approx(1)
+
+
+def test_logits_may_have_another_precision_than_the_weights():
+    loss = WeightedLoss()
+    z, y = torch.zeros(2, 3, dtype=torch.float64), torch.tensor([0, 1])
+    assert loss(z, y).dtype is torch.float64
+    assert loss.meta_gradients(z, y, torch.ones_like(z))[0].dtype is torch.float32
