@@ -177,16 +177,12 @@ def test_means_of_few_rows_come_nearer_or_not_much_farther(rate):
 
 
 @given(st.integers(2, 6).flatmap(transition_matrices), st.integers(0, 5))
-def test_means_are_shrunk_as_in_a_loop_and_alike_in_any_order_of_the_classes(T, seed):
+def test_means_are_shrunk_as_in_a_loop(T, seed):
     rng, c = np.random.default_rng(seed), len(T)
     y = np.concatenate([np.arange(c), rng.integers(c, size=5)])
     proba = 0.5 * T[y] + 0.5 * rng.dirichlet(np.ones(c), len(y))
     T = gold_transition_matrix(proba, y)
-    found, order = shrunk_to_symmetric(T, proba, y), rng.permutation(c)
-    np.testing.assert_allclose(found, slowly_shrunk(T, proba, y), atol=1e-9)
-    np.testing.assert_allclose(found.sum(axis=1), 1)
-    permuted = shrunk_to_symmetric(T[order][:, order], proba[:, order], np.argsort(order)[y])
-    np.testing.assert_allclose(permuted, found[order][:, order], atol=1e-9)
+    np.testing.assert_allclose(shrunk_to_symmetric(T, proba, y), slowly_shrunk(T, proba, y), atol=1e-9)
 
 
 def slowly_shrunk(T, proba, y):

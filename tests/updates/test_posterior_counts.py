@@ -20,9 +20,9 @@ START = pair_noise(3, 0.3) * 0.85 + 0.05
 several = st.lists(batches(c=3, scale=4.0), min_size=1, max_size=5)
 
 
-def begun(rate, burn_in=0, T=START):
+def begun(rate, burn_in=0, dtype=torch.float64):
     """An update at the beginning of a training, and the net with its loss."""
-    net = SimpleNamespace(criterion_=ForwardLoss(T), classes=None, classes_=range(3))
+    net = SimpleNamespace(criterion_=ForwardLoss(START).to(dtype), classes=None, classes_=range(3))
     update = PosteriorCounts(rate, burn_in)
     update.on_train_begin(net)
     return update, net
@@ -64,9 +64,7 @@ def test_clean_rows_are_not_counted(several):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_a_class_without_posterior_keeps_its_row(dtype):
-    update, net = begun(0.5)
-    net.criterion_.to(dtype)
-    update.on_train_begin(net)
+    update, net = begun(0.5, dtype=dtype)
     for k in range(400):
         feed(update, net, (torch.tensor([[0.0, 0.0, -200.0]] * 2, dtype=dtype), torch.tensor([k % 2, 2])))
     np.testing.assert_allclose(net.criterion_.transition_matrix[2], START[2], atol=0.02)
@@ -74,9 +72,7 @@ def test_a_class_without_posterior_keeps_its_row(dtype):
 
 @pytest.mark.parametrize("batches_of_epoch", [400, 4])
 def test_a_label_that_was_long_absent_can_come_again(batches_of_epoch):
-    update, net = begun(0.5)
-    net.criterion_.float()
-    update.on_train_begin(net)
+    update, net = begun(0.5, dtype=torch.float32)
     z = torch.zeros(2, 3, dtype=torch.float32)
     for k, labels in enumerate((*[[0, 1]] * 400, [2, 2])):
         if k % batches_of_epoch == 0:
@@ -87,9 +83,7 @@ def test_a_label_that_was_long_absent_can_come_again(batches_of_epoch):
 
 
 def test_counts_are_of_single_precision_where_the_logits_are_of_half():
-    update, net = begun(0.5)
-    net.criterion_.float()
-    update.on_train_begin(net)
+    update, net = begun(0.5, dtype=torch.float32)
     T = feed(update, net, (torch.zeros(4, 3, dtype=torch.bfloat16), torch.tensor([0, 1, 2, 0])))
     assert update.counts_.dtype == torch.float32
     np.testing.assert_allclose(T.sum(axis=1), 1)
@@ -102,8 +96,6 @@ def test_columns_of_the_labels_alone_are_as_good_as_all(rate, burn_in, n):
     draw = lambda: (torch.randn(n, 3, generator=g).double(), torch.randint(3, (n,), generator=g))  # noqa: E731
     several = [draw() for _ in range(150)]
     update, net = begun(rate, burn_in)
-    net.criterion_.double()
-    update.on_train_begin(net)
     for k, batch in enumerate(several):
         if k % 40 == 0:
             update.on_epoch_begin(net)
