@@ -148,14 +148,6 @@ def test_reasons_of_fits_whose_error_bars_hold_as_often_are_not_warned_of():
     assert str(wide.tolist()) in clf.diagnostics_["not_separated"]
 
 
-def test_a_missing_class_is_named():
-    X, y, noisy, n = table()
-    names = np.array(["ant", "bee", "cat"])
-    with pytest.warns(UserWarning, match="no clean sample of class"):
-        clf = fit((X, names[y], names[noisy], n), clean=y[:n] != 2, max_epochs=2)
-    assert "cat" in clf.diagnostics_["missing_class"]
-
-
 def test_a_network_that_is_trained_too_little_is_found():
     clf = fit(table(), lr=1e-4)
     assert "under-trained" in clf.diagnostics_["under_trained"]

@@ -87,13 +87,6 @@ def test_the_labels_of_samples_are_judged_by_all_sources(fitted):
     np.testing.assert_allclose(fitted.label_posterior(), posterior)
 
 
-def test_order_of_columns_names_of_classes_and_kinds_do_not_matter():
-    expected = clone(CV).fit(X, TABLE).predict_proba(X_TEST)
-    codes = TABLE.apply(lambda column: column.map({name: i for i, name in enumerate(NAMES)}))
-    for other in (codes[TABLE.columns[::-1]].fillna(-1).astype(int), codes.astype("Int64")):
-        np.testing.assert_allclose(clone(CV).fit(X, other).predict_proba(X_TEST), expected, atol=1e-6)
-
-
 @pytest.mark.parametrize("clf", [clone(EM).set_params(cv=None, max_epochs=10), EM, CV], ids=["no folds", "EM", "CV"])
 def test_samples_beside_X_may_be_verified(clf):
     labels = TABLE.drop(columns="verified")

@@ -1,19 +1,13 @@
 """Ctrl-C at any moment of a fit raises KeyboardInterrupt and leaves nothing behind."""
 
-import os
 import signal
-import threading
-import time
-from contextlib import suppress
 
-import numpy as np
 import pytest
 import torch
 from estimators import small
 from skorch.callbacks import Callback, EarlyStopping
-from training import assert_same, fit
 
-from noisytransition import CrossEntropyClassifier, MetaTransitionClassifier
+from noisytransition import MetaTransitionClassifier
 
 
 @pytest.fixture(autouse=True)
@@ -46,30 +40,3 @@ def test_inside_callbacks(method, blobs):
         clf.fit(*blobs[:2], meta=blobs[2:4])
     assert outside() == before
     assert not [name for name in vars(clf) if name.endswith("_")]
-
-
-class Clock:
-    """Presses Ctrl-C after a time, unless the block has ended by then."""
-
-    def __init__(self, seconds):
-        self.timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT))
-
-    def __enter__(self):
-        self.timer.start()
-
-    def __exit__(self, *error):
-        self.timer.cancel()
-        self.timer.join()
-
-
-# one training, and several; test_fit_state.py stops all classifiers
-@pytest.mark.parametrize("cls", [CrossEntropyClassifier, MetaTransitionClassifier])
-def test_a_saved_fit_goes_on_to_the_same_bits(cls, blobs, tmp_path):
-    """Wherever Ctrl-C arrives, no epoch is lost, and no incomplete stage counts as complete."""
-    given = {"meta": blobs[2:4], "state": tmp_path / "fit"}
-    began = time.perf_counter()
-    whole, duration = fit(cls, blobs), time.perf_counter() - began
-    moment = np.random.default_rng(len(cls.__name__)).uniform(0, duration)
-    with suppress(KeyboardInterrupt), Clock(moment):
-        small(cls).fit(*blobs[:2], **given)
-    assert_same(whole, small(cls).fit(*blobs[:2], **given), blobs[0])

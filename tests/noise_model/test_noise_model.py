@@ -379,16 +379,7 @@ def test_methods_take_the_table_that_fit_takes():
 
 # ---------------------------------------------------------------------------- bad input
 AT_FIRST = np.arange(240) == 0
-
-
-def test_a_table_has_given_and_verified_labels():
-    table = pd.DataFrame({"verified": np.where(VERIFIED >= 0, VERIFIED, np.nan), "label": NOISY})
-    found = LabelNoiseModel().fit(PROBA, table)
-    np.testing.assert_array_equal(found.transition_counts_, fitted().transition_counts_)
-    with pytest.raises(ValueError, match="twice"):
-        LabelNoiseModel().fit(PROBA, table, y_verified=VERIFIED)
-    with pytest.raises(ValueError, match="columns"):
-        LabelNoiseModel().fit(PROBA, table.assign(text="cat"))
+TABLE = pd.DataFrame({"verified": np.where(VERIFIED >= 0, VERIFIED, np.nan), "label": NOISY})
 
 
 @pytest.mark.parametrize(
@@ -402,6 +393,8 @@ def test_a_table_has_given_and_verified_labels():
         ({"proba": np.zeros((0, 3)), "y_noisy": [], "y_verified": []}, "no rows"),
         ({"y_noisy": np.where(AT_FIRST, 3, NOISY)}, "classes"),
         ({"y_noisy": pd.to_datetime(pd.Series(NOISY))}, "date labels .* number labels"),
+        ({"y_noisy": TABLE}, "twice"),
+        ({"y_noisy": TABLE.assign(text="cat"), "y_verified": None}, "columns"),
         ({"y_verified": VERIFIED[1:]}, "y_verified"),
         ({"y_verified": np.where(AT_FIRST, 7, VERIFIED)}, "verified labels"),
         ({"y_verified": TRUE}, "count_transition_matrix"),
