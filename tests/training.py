@@ -6,6 +6,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
+import torch
 from estimators import small
 from scipy.special import log_softmax
 from skorch.callbacks import Callback
@@ -82,6 +83,25 @@ class StopAfter(Callback):
 
     def on_epoch_end(self, net, **kwargs):
         self.ended.append(len(net.history))
+
+
+class Stages(Callback):
+    """Weights at the beginning of each stage and after its epochs, numbers of samples, and which are held out."""
+
+    def __init__(self):
+        self.weights, self.n_samples, self.held_out = [], [], []  # the copies of the stages share them
+
+    @staticmethod
+    def of(net):
+        return torch.nn.utils.parameters_to_vector(net.module_.parameters()).detach().clone()
+
+    def on_train_begin(self, net, X=None, **kwargs):
+        self.weights.append([self.of(net)])
+        self.n_samples.append(len(X))
+
+    def on_epoch_end(self, net, dataset_valid=None, **kwargs):
+        self.weights[-1].append(self.of(net))
+        self.held_out.append(list(getattr(dataset_valid, "indices", ())))
 
 
 class Batches(Callback):

@@ -9,29 +9,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from strategies import floats, transition_matrices
-from torch import nn
 from torch.nn import functional as F
 
 from noisytransition import LabelNoiseModel
 from noisytransition.losses import ForwardLoss, GoldCorrectionLoss, corrected_cross_entropy
 
+pytestmark = pytest.mark.usefixtures("float64_module")
 CLOSE = {"rtol": 1e-10, "atol": 1e-12}
 T = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.1, 0.6]])
 
 
-def in_double(loss, T):
-    """The loss with T in double precision."""
-    loss.transition_logits = nn.Parameter(torch.tensor(T).log(), requires_grad=False)
-    return loss
-
-
 def forward(T, **params):
-    loss = in_double(ForwardLoss(T, **params), T)
+    loss = ForwardLoss(T, **params)
     return lambda z, y, is_clean: loss(z, y)
 
 
 def gold(T, **params):
-    loss = in_double(GoldCorrectionLoss(T, 2.0, **params), T)
+    loss = GoldCorrectionLoss(T, 2.0, **params)
     return lambda z, y, is_clean: loss(z, y, is_clean=is_clean)
 
 
@@ -44,7 +38,7 @@ LOSSES = pytest.mark.parametrize("loss_of", [forward, gold, corrected])
 
 def twin(loss_of, T, z, y, is_clean, ignored=-100):
     """The mean over the labels that are not ignored, label by label."""
-    total, n = torch.zeros((), dtype=torch.float64), 0
+    total, n = torch.zeros(()), 0
     for place in np.ndindex(*y.shape):
         label = int(y[place])
         if label == ignored:
@@ -96,12 +90,12 @@ def test_value_and_gradient_are_those_of_the_labels_one_by_one(loss_of, problem)
 
 @LOSSES
 def test_the_identity_gives_the_cross_entropy_of_torch_and_no_labels_cost_nothing(loss_of):
-    z, y = torch.randn(4, 5, 3, dtype=torch.float64), torch.randint(3, (4, 5))
+    z, y = torch.randn(4, 5, 3), torch.randint(3, (4, 5))
     y[:, ::2] = -100
     found = loss_of(np.eye(3) + 1e-12)(z, y, torch.zeros_like(y, dtype=torch.bool))
     torch.testing.assert_close(found, F.cross_entropy(z.movedim(-1, 1), y))
     for y in (torch.full((4, 2), -100), torch.zeros((0, 2), dtype=torch.int64)):
-        z = torch.randn(*y.shape, 3, dtype=torch.float64)
+        z = torch.randn(*y.shape, 3)
         value, gradient = value_and_gradient(loss_of(T), z, y, torch.zeros_like(y, dtype=torch.bool))
         assert value == 0
         assert torch.equal(gradient, torch.zeros_like(z))
@@ -123,7 +117,7 @@ def test_logits_of_half_precision_have_the_loss_of_float64_up_to_their_digits(lo
 
 @pytest.mark.parametrize("loss_of", [forward, gold])
 def test_another_label_can_be_ignored_or_none(loss_of):
-    z, is_clean = torch.randn(4, 3, dtype=torch.float64), torch.tensor([True, False, True, False])
+    z, is_clean = torch.randn(4, 3), torch.tensor([True, False, True, False])
     y = torch.tensor([0, -1, 2, 1])
     expected = twin(loss_of, T, z, y, is_clean, ignored=-1)
     torch.testing.assert_close(loss_of(T, ignore_index=-1)(z, y, is_clean), expected, **CLOSE)
@@ -148,7 +142,7 @@ def test_another_label_can_be_ignored_or_none(loss_of):
 def test_labels_and_logits_that_do_not_match_raise_an_error(loss_of, shape, y, message):
     y = torch.tensor(y)
     with pytest.raises(ValueError, match=message):
-        loss_of(T)(torch.zeros(shape, dtype=torch.float64), y, torch.zeros_like(y, dtype=torch.bool))
+        loss_of(T)(torch.zeros(shape), y, torch.zeros_like(y, dtype=torch.bool))
 
 
 @given(transition_matrices(3))

@@ -5,7 +5,7 @@ from estimators import small
 from sklearn.datasets import load_digits
 from skorch.callbacks import Callback, EarlyStopping
 from torch import nn
-from training import floored, lowest_loss
+from training import Stages, floored, lowest_loss
 
 from noisytransition import (
     CrossEntropyClassifier,
@@ -52,29 +52,12 @@ def test_starts_without_a_warm_up(blobs):
         assert list(clf.histories_) == ["meta_transition", "refit"]
 
 
-class Stages(Callback):
-    """Parameters at the beginning and at the end of each stage, and the number of its samples."""
-
-    def __init__(self):
-        self.begin, self.end, self.n_samples = [], [], []  # the copies of the stages share them
-
-    def weights(self, net):
-        return torch.nn.utils.parameters_to_vector(net.module_.parameters()).detach().clone()
-
-    def on_train_begin(self, net, X=None, **kwargs):
-        self.begin.append(self.weights(net))
-        self.n_samples.append(len(X))
-
-    def on_train_end(self, net, **kwargs):
-        self.end.append(self.weights(net))
-
-
 def test_it_is_three_trainings_from_the_same_weights_the_last_with_the_clean_samples(blobs):
     stages = Stages()
     clf = fit(blobs, callbacks=[stages], max_epochs=6, warm_up_epochs=None)
     assert len(clf.histories_["warm_up"]) == 6
     assert list(clf.histories_) == ["warm_up", "meta_transition", "refit"]
-    assert all(torch.equal(stages.begin[0], begin) for begin in stages.begin)
+    assert all(torch.equal(stages.weights[0][0], begin) for begin, *_ in stages.weights)
     assert stages.n_samples == [300, 300, 360]
 
 
@@ -85,7 +68,7 @@ def test_as_published_a_new_network_is_the_last_one(blobs):
         clf = MetaTransitionClassifier.as_published(max_epochs=2, callbacks=[stages], from_warm_up=from_warm_up)
         clf.fit(X, y, meta=(X_clean, y_clean))
         assert list(clf.histories_) == ["warm_up", "meta_transition"]
-        assert torch.equal((stages.end if from_warm_up else stages.begin)[-2], stages.begin[-1])
+        assert torch.equal(stages.weights[-2][-1 if from_warm_up else 0], stages.weights[-1][0])
         np.testing.assert_array_equal(clf.transition_matrix_, clf.transition_history_[-1])
 
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 import training
 from estimators import small
-from skorch.callbacks import Callback, EarlyStopping
+from skorch.callbacks import EarlyStopping
 from skorch.dataset import ValidSplit
 
 from noisytransition import CrossEntropyClassifier, TRevisionClassifier
@@ -38,30 +38,13 @@ def test_the_slack_is_learned_and_added_once(blobs):
     np.testing.assert_allclose(frozen.transition_matrix_, frozen.transition_init_, rtol=1e-5)
 
 
-class Weights(Callback):
-    """Weights of the net at the beginning of each stage and after its epochs, and which rows are held out."""
-
-    def __init__(self):
-        self.stages, self.held_out = [], []  # the copies of the stages share them
-
-    def weights(self, net):
-        return torch.nn.utils.parameters_to_vector(net.module_.parameters()).detach().clone()
-
-    def on_train_begin(self, net, **kwargs):
-        self.stages.append([self.weights(net)])
-
-    def on_epoch_end(self, net, dataset_valid=None, **kwargs):
-        self.stages[-1].append(self.weights(net))
-        self.held_out.append(list(dataset_valid.indices))
-
-
 def test_every_stage_ends_with_its_best_epoch_on_the_same_held_out_noisy_rows(blobs):
-    noted = Weights()
+    noted = training.Stages()
     clf = fit(blobs, warm_up_epochs=5, max_epochs=5, revision_lr=1e-2, lr=0.5, callbacks=[noted])
     best = [int(np.argmax(history[:, "valid_noisy_acc"])) + 1 for history in clf.histories_.values()]
     assert min(best) < 5  # a stage that does not end with its last epoch
-    ends = [noted.stages[1][0], noted.stages[2][0], noted.weights(clf.net_)]
-    for epoch, stage, end in zip(best, noted.stages, ends, strict=True):
+    ends = [noted.weights[1][0], noted.weights[2][0], noted.of(clf.net_)]
+    for epoch, stage, end in zip(best, noted.weights, ends, strict=True):
         assert torch.equal(stage[epoch], end)
     np.testing.assert_array_equal(clf.transition_matrix_, clf.transition_history_[best[2]])
     assert len(noted.held_out[0]) == 30
@@ -69,7 +52,7 @@ def test_every_stage_ends_with_its_best_epoch_on_the_same_held_out_noisy_rows(bl
 
 
 def test_a_split_of_the_user_s_takes_the_place_of_the_held_out_rows(blobs):
-    noted = Weights()
+    noted = training.Stages()
     fit(blobs, train_split=ValidSplit(0.2, random_state=0), callbacks=[noted])
     assert {len(rows) for rows in noted.held_out} == {60}
 
