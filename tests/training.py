@@ -85,6 +85,14 @@ class StopAfter(Callback):
         self.ended.append(len(net.history))
 
 
+class On(Callback):
+    """Callback made of functions: ``On(epoch_end=lambda net, **kwargs: ...)``."""
+
+    def __init__(self, **functions):
+        for event, function in functions.items():
+            setattr(self, f"on_{event}", function)
+
+
 class Stages(Callback):
     """Weights at the beginning of each stage and after its epochs, numbers of samples, and which are held out."""
 

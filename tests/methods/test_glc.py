@@ -5,7 +5,6 @@ import pytest
 import torch
 import training
 from estimators import small
-from skorch.callbacks import Callback
 from torch import nn
 
 from noisytransition import CrossEntropyClassifier, GLCClassifier
@@ -31,11 +30,10 @@ def test_T_is_the_mean_posterior_of_the_clean_samples_under_cross_entropy(blobs)
 def test_noisy_and_clean_samples_are_shuffled_together(blobs):
     batches = []
 
-    class Note(Callback):
-        def on_batch_end(self, net, batch=None, **kwargs):
-            batches.append((batch.x[:, 0].tolist(), batch.columns.get("is_clean")))
+    def note(net, batch=None, **kwargs):
+        batches.append((batch.x[:, 0].tolist(), batch.columns.get("is_clean")))
 
-    fit(blobs, warm_up_epochs=1, max_epochs=2, batch_size=64, callbacks=[Note()])
+    fit(blobs, warm_up_epochs=1, max_epochs=2, batch_size=64, callbacks=[training.On(batch_end=note)])
     warm_up, first, second = batches[:5], batches[5:11], batches[11:]
     assert [sum(len(x) for x, _ in epoch) for epoch in (warm_up, first, second)] == [300, 360, 360]
     for epoch in (first, second):

@@ -5,25 +5,15 @@ import numpy as np
 import pytest
 import torch
 from reference import meta_weight_net as twin
-from skorch.callbacks import Callback
 from torch import nn
 from torch.nn import functional as F
+from training import On
 from training import fit as fit_blobs
 
 from noisytransition import MWNetClassifier, flip_labels
 from noisytransition.transition import symmetric_noise
 
 fit = partial(fit_blobs, MWNetClassifier)
-
-
-class Started(Callback):
-    """Update that does not train the weighting network."""
-
-    def on_train_begin(self, net, **kwargs):
-        self.weight_net = copy.deepcopy(net.criterion_.weight_net)
-
-    def __copy__(self):  # the training would have its own
-        return self
 
 
 @pytest.mark.usefixtures("float64")
@@ -33,11 +23,12 @@ def test_a_fit_on_whole_batches_is_algorithm_1(blobs, kind, inner_lr):
     torch.manual_seed(0)
     norm = nn.BatchNorm1d(8) if kind == "batch-norm" else nn.Identity()
     module = nn.Sequential(nn.Linear(4, 8), norm, nn.Tanh(), nn.Linear(8, 3))
-    started = Started()
+    started = []
+    note = On(train_begin=lambda net, *args, **kwargs: started.append(copy.deepcopy(net.criterion_.weight_net)))
     params = {"batch_size": -1, "max_epochs": 5, "lr": 0.1, "optimizer": torch.optim.SGD}
     own = {"weight_lr": 0.05, "inner_lr": inner_lr, "optimizer__weight_decay": 0.01}
-    clf = fit(blobs, module=module, callbacks=[started], **own, **params)
-    theirs, V = copy.deepcopy(module), started.weight_net
+    clf = fit(blobs, module=module, callbacks=[note], **own, **params)
+    theirs, V = copy.deepcopy(module), started[0]
     optimizer = torch.optim.SGD(theirs.parameters(), lr=0.1, weight_decay=0.01)
     weight_optimizer = torch.optim.Adam(V.parameters(), lr=0.05, weight_decay=1e-4)
     noisy, meta = ((torch.tensor(a), torch.tensor(b)) for a, b in ((X, y), (X_clean, y_clean)))

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import torch
 from sklearn.linear_model import LogisticRegression
-from skorch.callbacks import Callback, EarlyStopping, LRScheduler
+from skorch.callbacks import EarlyStopping, LRScheduler
 from skorch.dataset import ValidSplit
 from torch import nn
+from training import On
 
 from noisytransition import CrossEntropyClassifier, EMTransitionClassifier
 from noisytransition.fitting._run import FitContext
@@ -94,11 +95,8 @@ def test_settings_for_many_samples_do_not_fail_on_few(params):
 def test_trainings_on_clean_samples_have_no_schedule():
     rates, halved = [], LRScheduler(torch.optim.lr_scheduler.StepLR, step_size=1, gamma=0.5)
 
-    class Rates(Callback):
-        def on_epoch_end(self, net, **kwargs):
-            rates.append((net.labels, net.optimizer_.param_groups[0]["lr"]))
-
-    fit(*problem(60, 12), lr=0.2, callbacks=[halved, Rates()])
+    note = On(epoch_end=lambda net, **kwargs: rates.append((net.labels, net.optimizer_.param_groups[0]["lr"])))
+    fit(*problem(60, 12), lr=0.2, callbacks=[halved, note])
     assert {rate for labels, rate in rates if labels == "clean"} == {0.2}
     assert len({rate for labels, rate in rates if labels == "noisy"}) > 1
 

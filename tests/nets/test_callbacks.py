@@ -5,9 +5,9 @@ import pytest
 import torch
 from estimators import NEED_CLEAN_DATA, WITHOUT_CLEAN_DATA
 from scipy.special import softmax
-from skorch.callbacks import Callback, EarlyStopping
+from skorch.callbacks import EarlyStopping
 from skorch.dataset import ValidSplit
-from training import fit, fit_noisy
+from training import On, fit, fit_noisy
 
 from noisytransition import CrossEntropyClassifier, FineTuningClassifier, GLCClassifier, SModelClassifier
 
@@ -19,12 +19,11 @@ def test_their_loss_is_in_every_stage_s_history_and_changes_nothing(cls, blobs, 
     X, _, X_clean, y_clean, *_ = blobs
     expected = []
 
-    class Note(Callback):
-        def on_epoch_end(self, net, **kwargs):
-            proba = net.predict_proba(X_clean.astype(np.float32))[np.arange(len(y_clean)), y_clean]
-            expected.append(-np.log(proba).mean())
+    def note(net, **kwargs):
+        proba = net.predict_proba(X_clean.astype(np.float32))[np.arange(len(y_clean)), y_clean]
+        expected.append(-np.log(proba).mean())
 
-    clf = fit(cls, blobs, callbacks=[Note()])
+    clf = fit(cls, blobs, callbacks=[On(epoch_end=note)])
     losses = [loss for history in clf.histories_.values() for loss in history[:, "valid_clean_loss"]]
     np.testing.assert_allclose(losses, expected, rtol=1e-4)
     without = fit_noisy(cls, blobs)
@@ -48,24 +47,18 @@ def test_they_select_the_epoch_when_asked(blobs):
 
 
 # ---------------------------------------------------------------------------- a validation set of noisy rows
-class Logits(Callback):
-    """Record the net's outputs for the validation samples, and their labels."""
-
-    def on_train_begin(self, net, **kwargs):
-        self.kept_ = []
-
-    def on_batch_end(self, net, batch=None, training=False, y_pred=None, **kwargs):
-        if not training:
-            clean = batch.columns.get("is_clean", torch.zeros(len(batch.label), dtype=torch.bool))
-            self.kept_.append((y_pred, batch.label, clean))
-
-
 @pytest.mark.parametrize("cls", [CrossEntropyClassifier, SModelClassifier, GLCClassifier])
 def test_noisy_rows_are_scored_through_T(cls, blobs):
-    split = ValidSplit(3, stratified=False)
-    clf = fit(cls, blobs, train_split=split, callbacks=[("logits", Logits())], max_epochs=1)
-    kept = zip(*dict(clf.net_.callbacks_)["logits"].kept_, strict=True)
-    z, y, is_clean = (torch.cat(parts).numpy() for parts in kept)
+    outputs = []  # for the validation samples of the last epoch
+
+    def note(net, batch=None, training=False, y_pred=None, **kwargs):
+        if not training:
+            clean = batch.columns.get("is_clean", torch.zeros(len(batch.label), dtype=torch.bool))
+            outputs.append((y_pred, batch.label, clean))
+
+    note = On(train_begin=lambda net, *args, **kwargs: outputs.clear(), batch_end=note)
+    clf = fit(cls, blobs, train_split=ValidSplit(3, stratified=False), callbacks=[note], max_epochs=1)
+    z, y, is_clean = (torch.cat(parts).numpy() for parts in zip(*outputs, strict=True))
     T = getattr(clf, "transition_matrix_", np.eye(3))
     proba, row = softmax(z.astype(np.float64), axis=1), clf.history_[-1]
     np.testing.assert_allclose(row["valid_noisy_acc"], np.mean((proba @ T).argmax(1) == y))

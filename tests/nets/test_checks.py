@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 import torch
 from estimators import small
-from skorch.callbacks import Callback
 from torch import nn
-from training import fit
+from training import On, fit
 
 from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, MetaTransitionClassifier
 from noisytransition.nets import MLP
@@ -67,23 +66,22 @@ def test_a_loss_of_any_batch(cls, blobs):
                     return logits + torch.full_like(logits, np.inf).detach()
             return logits
 
-    class Mend(Callback):
-        def on_batch_end(self, net, **kwargs):
-            for weight in net.module_.parameters():
-                weight.data.nan_to_num_(0.1)
+    def mend(net, **kwargs):
+        for weight in net.module_.parameters():
+            weight.data.nan_to_num_(0.1)
 
     with pytest.raises(ValueError, match="the training loss is nan in epoch 1"):
-        fit(cls, blobs, module=Once, module__n_in=4, module__n_out=3, callbacks=[Mend()])
+        fit(cls, blobs, module=Once, module__n_in=4, module__n_out=3, callbacks=[On(batch_end=mend)])
 
 
 def test_parameters_of_the_loss(blobs):
-    class Spoil(Callback):
-        def on_train_end(self, net, **kwargs):
-            for logits in net.criterion_.parameters():
-                logits[0, 0] = np.nan
+    def spoil(net, **kwargs):
+        for logits in net.criterion_.parameters():
+            logits[0, 0] = np.nan
 
+    given = {"callbacks": [On(train_end=spoil)], "transition_init": "diagonal", "refit": False}
     with pytest.raises(ValueError, match=r"not finite after epoch 3, in \[.transition_logits"):
-        fit(MetaTransitionClassifier, blobs, callbacks=[Spoil()], transition_init="diagonal", refit=False)
+        fit(MetaTransitionClassifier, blobs, **given)
 
 
 # ---------------------------------------------------------------------------- half precision

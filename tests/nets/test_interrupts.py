@@ -6,6 +6,7 @@ import pytest
 import torch
 from estimators import small
 from skorch.callbacks import Callback, EarlyStopping
+from training import On
 
 from noisytransition import MetaTransitionClassifier
 
@@ -18,23 +19,17 @@ def _ctrl_c_is_python_s():
     signal.signal(signal.SIGINT, before)
 
 
-class Press(Callback):
-    """Presses Ctrl-C at the first call of a method."""
-
-    def __init__(self, method):
-        setattr(self, method, lambda net, **kwargs: signal.raise_signal(signal.SIGINT))
-
-
 def outside():
     """Return the global state that a fit must not change."""
     n_threads, generator = torch.get_num_threads(), torch.get_rng_state().numpy().tobytes()
     return signal.getsignal(signal.SIGINT), torch.is_grad_enabled(), n_threads, generator
 
 
-@pytest.mark.parametrize("method", [name for name in vars(Callback) if name.startswith("on_")])
-def test_inside_callbacks(method, blobs):
+@pytest.mark.parametrize("event", [name[3:] for name in vars(Callback) if name.startswith("on_")])
+def test_inside_callbacks(event, blobs):
     """With EarlyStopping, whose own KeyboardInterrupt ends a stage but not the fit."""
-    clf = small(MetaTransitionClassifier, callbacks=[EarlyStopping("train_loss", patience=3), Press(method)])
+    press = On(**{event: lambda net, **kwargs: signal.raise_signal(signal.SIGINT)})
+    clf = small(MetaTransitionClassifier, callbacks=[EarlyStopping("train_loss", patience=3), press])
     before = outside()
     with pytest.raises(KeyboardInterrupt):
         clf.fit(*blobs[:2], meta=blobs[2:4])

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 import torch
 from skorch import NeuralNetClassifier
-from skorch.callbacks import Callback, EarlyStopping
+from skorch.callbacks import EarlyStopping
 from skorch.helper import predefined_split
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.data import DataLoader, TensorDataset
+from training import On
 
 from noisytransition.fitting._cross_fitting import HeldOutPosteriors
 from noisytransition.losses import ForwardLoss, GoldCorrectionLoss
@@ -33,39 +34,30 @@ def train(built=None, net=NoisyLabelNet, **params):
     return net(built, **settings).initialize().partial_fit(ROWS, ROWS.label)
 
 
+def noting(seen):
+    """Callback that notes its calls, what is in the history of the batch by then, and names of parameters."""
+
+    def note(event):
+        def call(net, named_parameters=(), **kwargs):
+            seen.append((event, sorted(net.history[-1, "batches"][-1]), [name for name, _ in named_parameters]))
+
+        return call
+
+    return [("noting", On(**{event: note(event) for event in ("batch_begin", "grad_computed", "batch_end")}))]
+
+
 def test_a_training_is_that_of_skorch_to_the_bit():
-    ours = train()
-    theirs = train(
-        net=NeuralNetClassifier, criterion=nn.CrossEntropyLoss, train_split=None, iterator_train__shuffle=True
-    )
+    called, expected = [], []
+    ours = train(callbacks=noting(called))
+    own = {"criterion": nn.CrossEntropyLoss, "train_split": None, "iterator_train__shuffle": True}
+    theirs = train(net=NeuralNetClassifier, callbacks=noting(expected), **own)
+    assert len(called) == 24
+    assert called == expected
     for name, value in ours.module_.state_dict().items():
         assert torch.equal(value, theirs.module_.state_dict()[name]), name
     for mine, other in zip(ours.history, theirs.history, strict=True):
         assert mine["batches"] == other["batches"]
         assert {k: v for k, v in mine.items() if k != "dur"} == {k: v for k, v in other.items() if k != "dur"}
-
-
-# ---------------------------------------------------------------------------- callbacks
-class Noting(Callback):
-    def __init__(self, seen):
-        self.seen = seen
-
-    def on_batch_begin(self, net, **kwargs):
-        self.seen.append("on_batch_begin")
-
-    def on_grad_computed(self, net, named_parameters, **kwargs):
-        self.seen.append("on_grad_computed")
-        assert [name for name, _ in named_parameters] == [name for name, _ in net.module_.named_parameters()]
-
-    def on_batch_end(self, net, **kwargs):
-        self.seen.append("on_batch_end")
-        assert net.history[-1, "batches", -1, "train_batch_size"] == 5
-
-
-def test_a_callback_is_called_at_each_batch():
-    seen = []
-    train(callbacks=[("noting", Noting(seen))])
-    assert seen == ["on_batch_begin", "on_grad_computed", "on_batch_end"] * 8
 
 
 # ---------------------------------------------------------------------------- what a GPU is waited for

@@ -6,7 +6,7 @@ import torch
 from skorch.callbacks import Callback, Checkpoint, EarlyStopping, EpochScoring, LRScheduler, ProgressBar
 from skorch.dataset import ValidSplit
 from torch import nn
-from training import Batches, assert_same, fit, fit_noisy
+from training import Batches, On, assert_same, fit, fit_noisy
 
 from noisytransition import (
     CrossEntropyClassifier,
@@ -28,15 +28,12 @@ every = pytest.mark.parametrize("cls", N_ROWS_OF_LAST_STAGE)
 def test_callbacks_and_transforms_see_every_stage_and_change_nothing(cls, blobs, plain, capsys):
     shapes, epochs = [], []
 
-    class Note(Callback):
-        def on_epoch_end(self, net, **kwargs):
-            epochs.append(len(net.history))
-
     def transform(x):
         shapes.append(x.shape[1:])
         return x * 1.0
 
-    clf = fit(cls, blobs, callbacks=[("bar", ProgressBar()), Note()], batch_transform=transform, verbose=2)
+    note = On(epoch_end=lambda net, **kwargs: epochs.append(len(net.history)))
+    clf = fit(cls, blobs, callbacks=[("bar", ProgressBar()), note], batch_transform=transform, verbose=2)
     lines = [line for line in capsys.readouterr().out.splitlines() if line.strip()[:1].isdigit()]
     assert len(lines) == len(epochs) == sum(len(history) for history in clf.histories_.values())
     assert set(shapes) == {(4,)}

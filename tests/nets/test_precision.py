@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 import torch
 from estimators import small
-from skorch.callbacks import Callback
 from torch import nn
-from training import StopAfter, assert_same, fit, fit_noisy
+from training import On, StopAfter, assert_same, fit, fit_noisy
 
 from noisytransition import (
     CrossEntropyClassifier,
@@ -105,16 +104,15 @@ def test_steps_with_a_meta_gradient_are_in_float32_instead_of_fp16(blobs):
 
 
 # ---------------------------------------------------------------------------- scaled gradients
-class Gradients(Callback):
-    def on_grad_computed(self, net, named_parameters, **kwargs):
-        self.seen = getattr(self, "seen", None) or [p.grad.clone() for _, p in named_parameters]
-
-
 def test_callbacks_see_gradients_that_are_not_scaled(blobs):
     seen = []
+
+    def note(net, named_parameters, **kwargs):
+        seen.append([p.grad.clone() for _, p in named_parameters])
+
     for precision in ("float32", "fp16"):
-        clf = fit(CrossEntropyClassifier, blobs, precision=precision, callbacks=[Gradients()], batch_size=-1)
-        seen.append(dict(clf.net_.callbacks_)["Gradients"].seen)
+        given = {"batch_size": -1, "max_epochs": 1, "callbacks": [On(grad_computed=note)]}
+        fit(CrossEntropyClassifier, blobs, precision=precision, **given)
     for a, b in zip(*seen, strict=True):
         assert torch.cosine_similarity(a.flatten(), b.flatten(), dim=0) > 0.999
         assert (a - b).norm() < 0.02 * a.norm()
