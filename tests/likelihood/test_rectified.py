@@ -1,11 +1,10 @@
 """T corrected by the residuals of verified pairs: a slow twin, laws, and coverage with labels of a rule."""
 
-import warnings
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from posteriors import verified_at
 from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
@@ -14,6 +13,8 @@ from noisytransition import LabelNoiseModel
 from noisytransition.likelihood._rectified import rectified
 from noisytransition.likelihood._uncertainty import TransitionUncertainty
 from noisytransition.transition import count_transition_matrix
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 
 def problem(seed, c=3, n=300, m=40):
@@ -77,19 +78,12 @@ def test_it_agrees_with_the_slow_twin(seed, weighted):
     assert ((low <= found.transition_matrix) & (found.transition_matrix <= high)).all()
 
 
-def quiet_fit(X, noisy, verified):
-    """Noise model of a logistic regression, without its warnings."""
+def fitted(X, y, noisy, rows):
+    """Noise model of a logistic regression, and the share of the entries of the true T inside their 90 % intervals."""
     proba = cross_val_predict(LogisticRegression(max_iter=300), X, noisy, cv=3, method="predict_proba")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return LabelNoiseModel().fit(proba, noisy, y_verified=verified)
-
-
-def coverage(model, y, noisy):
-    """Share of the entries of the true T inside their 90 % intervals."""
-    T = count_transition_matrix(y, noisy)
+    model, T = LabelNoiseModel().fit(proba, noisy, y_verified=verified_at(y, rows)), count_transition_matrix(y, noisy)
     low, high = model.transition_interval(0.9)
-    return ((low <= T + 1e-9) & (high >= T - 1e-9)).mean()
+    return model, ((low <= T + 1e-9) & (high >= T - 1e-9)).mean()
 
 
 @pytest.mark.parametrize("by_label", [False, True])
@@ -101,10 +95,7 @@ def test_error_bars_hold_with_labels_of_a_rule(by_label):
         X = means[y] + rng.normal(size=(2000, 6))
         noisy = np.where(X[:, 0] > 0.8, 0, np.where(X[:, 1] > 0.5, 1, y))
         odds = np.where(noisy == 2, 4.0, 1.0) if by_label else np.ones(2000)
-        rows = rng.choice(2000, 150, replace=False, p=odds / odds.sum())
-        verified = np.full(2000, -1)
-        verified[rows] = y[rows]
-        covered.append(coverage(quiet_fit(X, noisy, verified), y, noisy))
+        covered.append(fitted(X, y, noisy, rng.choice(2000, 150, replace=False, p=odds / odds.sum()))[1])
     assert np.mean(covered) > 0.85
 
 
@@ -118,9 +109,8 @@ def test_error_bars_hold_if_few_pairs_do_not_show_that_hard_samples_flip_more():
         proba = softmax(X @ means.T - (means**2).sum(axis=1) / 2, axis=1)
         other = np.where(np.eye(3)[y] == 1, 0, proba).argmax(axis=1)
         noisy = np.where(rng.random(300) < 0.9 * (1 - proba.max(axis=1)), other, y)
-        verified = np.where(np.arange(300) < 60, y, -1)
-        model = quiet_fit(X, noisy, verified)
-        covered.append(coverage(model, y, noisy))
+        model, share = fitted(X, y, noisy, np.arange(60))
+        covered.append(share)
         one_T.append("not_one_T" not in model.diagnostics_)
     assert np.mean(one_T) > 0.5
     assert np.mean(covered) > 0.75  # without T by design: 0.62

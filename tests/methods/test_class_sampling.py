@@ -1,6 +1,5 @@
 """Clean samples stratified by imbalanced classes: all estimates refer to the noisy samples."""
 
-import warnings
 from functools import cache
 
 import numpy as np
@@ -10,6 +9,7 @@ from posteriors import verified_at
 from noisytransition import EMTransitionClassifier, transition_error
 from noisytransition.transition import count_transition_matrix, flip_labels
 
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 T2 = [[0.9, 0.1], [0.3, 0.7]]
 FAST = {"optimizer": "sgd", "lr": 0.1, "optimizer__momentum": 0.9, "batch_size": 64, "max_epochs": 8, "cv": 2}
 FAST |= {"random_state": 0}
@@ -33,9 +33,7 @@ def problem(*, at_random=False, n=1000):
 def fit(sampling="stratified", *, at_random=False, pairs=False, **params):
     (X, noisy, X_clean, y_clean, noisy_meta), *_ = problem(at_random=at_random)
     clf = EMTransitionClassifier(**FAST | params, verified_sampling=sampling)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return clf.fit(X, noisy, meta=(X_clean, y_clean), y_clean_noisy=noisy_meta if pairs else None)
+    return clf.fit(X, noisy, meta=(X_clean, y_clean), y_clean_noisy=noisy_meta if pairs else None)
 
 
 @pytest.mark.parametrize("pairs", [False, True])
@@ -82,12 +80,6 @@ def two_overlapping(seed, n=800):
     return X, y, np.where((y == 1) & (rng.random(n) < 0.2), 0, y)
 
 
-def quiet_em(X, y, noisy, rows):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return EMTransitionClassifier("linear", **FAST).fit(X, noisy, y_verified=verified_at(y, rows))
-
-
 @pytest.mark.slow
 def test_em_is_as_good_with_samples_that_were_not_drawn_at_random():
     found = {"at random": [], "odds of 10": [], "all positives": []}
@@ -101,7 +93,7 @@ def test_em_is_as_good_with_samples_that_were_not_drawn_at_random():
             "all positives": np.append(np.flatnonzero(noisy == 1), rng.choice(np.flatnonzero(noisy == 0), 40, False)),
         }
         for draw, results in found.items():
-            em = quiet_em(X, y, noisy, rows[draw])
+            em = EMTransitionClassifier("linear", **FAST).fit(X, noisy, y_verified=verified_at(y, rows[draw]))
             T = count_transition_matrix(y, noisy)
             results.append((transition_error(T, em.transition_matrix_), 1 - em.score(X_new, y_new)))
     for draw in ("odds of 10", "all positives"):

@@ -44,6 +44,10 @@ def patients(n=120, size=10, n_verified=30):
 X, TRUE, NOISY, PATIENT, VERIFIED = patients()
 
 
+def table(verified):
+    return pd.DataFrame({"label": NOISY, "verified": np.where(verified >= 0, verified, np.nan), "group": PATIENT})
+
+
 @functools.cache
 def probabilities():
     clf = LogisticRegression(C=0.1)
@@ -106,13 +110,12 @@ def test_a_clone_has_seen_no_sample_of_a_group_that_it_predicts():
 # ---------------------------------------------------------------------------- the same numbers
 @pytest.mark.parametrize("make", [LabelNoiseModel, small_em])
 def test_groups_of_one_sample_change_nothing(make):
-    X, _, noisy, _patient, verified = patients()
     of = slice(None, None, 5)
-    X = probabilities() if make is LabelNoiseModel else X
+    features = (probabilities() if make is LabelNoiseModel else X)[of]
     found = []
-    for groups in (None, np.arange(len(noisy))[of][::-1]):
+    for groups in (None, np.arange(len(features))[::-1]):
         np.random.seed(0)  # noqa: NPY002
-        fitted = make().fit(X[of], noisy[of], y_verified=verified[of], groups=groups)
+        fitted = make().fit(features, NOISY[of], y_verified=VERIFIED[of], groups=groups)
         model = getattr(fitted, "noise_model_", fitted)
         found.append((model.transition_matrix_, model.transition_std_, model.class_shares(), model.accuracy_interval()))
     for one, other in zip(*found, strict=True):
@@ -140,8 +143,7 @@ def test_copies_of_samples_add_no_certainty():
 @pytest.mark.parametrize("clf", [small_em(), small_em(cv=None), TransitionClassifierCV(LogisticRegression())])
 def test_intervals_contain_the_truth_of_patients(clf):
     right = (NOISY == TRUE).mean()
-    labels = pd.DataFrame({"label": NOISY, "verified": np.where(VERIFIED >= 0, VERIFIED, np.nan), "group": PATIENT})
-    model = clf.fit(X, labels).noise_model_
+    model = clf.fit(X, table(VERIFIED)).noise_model_
     _, lower, upper = model.accuracy_interval(of="labels")
     assert lower < right < upper
     assert upper - lower > 0.1  # 30 patients, not 300 samples
@@ -153,14 +155,13 @@ def test_intervals_contain_the_truth_of_patients(clf):
 
 # ---------------------------------------------------------------------------- folds of verified samples
 def test_no_sample_of_a_group_is_in_both_sets_of_a_fold():
-    X, _, noisy, patient, verified = patients()
-    verified = np.where(np.arange(len(verified)) % 2, verified, -1)  # half of the samples of a patient
-    table = pd.DataFrame({"label": noisy, "verified": np.where(verified >= 0, verified, np.nan), "group": patient})
-    by_argument = VerifiedKFold(3).split(X, noisy, patient, y_verified=verified)
+    verified = np.where(np.arange(len(X)) % 2, VERIFIED, -1)  # half of the samples of a patient
+    folds = VerifiedKFold(3).split(X, table(verified))
+    by_argument = VerifiedKFold(3).split(X, NOISY, PATIENT, y_verified=verified)
     tested = []
-    for (train, test), (same_train, same_test) in zip(VerifiedKFold(3).split(X, table), by_argument, strict=True):
-        assert not set(patient[train]) & set(patient[test])
-        assert set(patient[train]) | set(patient[test]) == set(patient)
+    for (train, test), (same_train, same_test) in zip(folds, by_argument, strict=True):
+        assert not set(PATIENT[train]) & set(PATIENT[test])
+        assert set(PATIENT[train]) | set(PATIENT[test]) == set(PATIENT)
         np.testing.assert_array_equal(train, same_train)
         np.testing.assert_array_equal(test, same_test)
         tested += test.tolist()

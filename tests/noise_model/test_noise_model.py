@@ -2,7 +2,6 @@
 
 import copy
 import pickle
-import warnings
 from functools import cache, partial
 
 import numpy as np
@@ -36,6 +35,7 @@ from noisytransition.transition import (
     transition_error,
 )
 
+pytestmark = pytest.mark.filterwarnings("ignore:T may be wrong")
 T3 = pair_noise(3, 0.3)
 NAMES = np.array(["ant", "bee", "cat"])
 SEEDS = st.integers(0, 50)
@@ -50,12 +50,10 @@ def problem(seed=0, n=240, T=T3, every=4, spread=3.0):
 PROBA, NOISY, VERIFIED, TRUE = problem()
 
 
-def quiet_fit(*args, **kwargs):
-    """A fitted model, without its warnings."""
+def fit(*args, **kwargs):
+    """A fitted model, whose parameters are among the arguments."""
     params = {k: kwargs.pop(k) for k in ("prior", "verified_sampling", "proba_of") if k in kwargs}
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="T may be wrong")
-        return LabelNoiseModel(**params).fit(*args, **kwargs)
+    return LabelNoiseModel(**params).fit(*args, **kwargs)
 
 
 @cache
@@ -69,12 +67,12 @@ def fitted():
 def test_classes_and_samples_are_in_any_order(seed, p, random):
     proba, noisy, verified, _ = problem(seed)
     place = np.append(np.argsort(p), -1)
-    model = quiet_fit(proba, noisy, y_verified=verified)
+    model = fit(proba, noisy, y_verified=verified)
     order = np.array(random.sample(range(len(noisy)), len(noisy)))
-    shuffled = quiet_fit(proba[order], noisy[order], y_verified=verified[order])
+    shuffled = fit(proba[order], noisy[order], y_verified=verified[order])
     np.testing.assert_allclose(shuffled.transition_matrix_, model.transition_matrix_, atol=1e-3)
     np.testing.assert_allclose(shuffled.transition_std_, model.transition_std_, rtol=1e-2, atol=1e-3)
-    moved = quiet_fit(proba[:, p], place[noisy], y_verified=place[verified])
+    moved = fit(proba[:, p], place[noisy], y_verified=place[verified])
     for name in ("transition_matrix_", "transition_std_", "transition_counts_"):
         np.testing.assert_allclose(getattr(moved, name), getattr(model, name)[np.ix_(p, p)], atol=0.01, rtol=0.01)
     np.testing.assert_allclose(moved.noisy_class_counts_, model.noisy_class_counts_[p], rtol=0.01)
@@ -88,8 +86,8 @@ def test_classes_and_samples_are_in_any_order(seed, p, random):
 def test_samples_given_twice_make_the_error_bars_shorter_by_at_most_the_root_of_two(seed):
     """With pairs by less: they contradict one T as much as before."""
     proba, noisy, verified, _ = problem(seed, n=1000)
-    once = quiet_fit(proba, noisy, y_verified=verified)
-    twice = quiet_fit(*(np.concatenate([a, a]) for a in (proba, noisy)), y_verified=np.concatenate([verified] * 2))
+    once = fit(proba, noisy, y_verified=verified)
+    twice = fit(*(np.concatenate([a, a]) for a in (proba, noisy)), y_verified=np.concatenate([verified] * 2))
     assume(not (once.diagnostics_ or twice.diagnostics_))  # pairs given twice are more evidence against one T
     np.testing.assert_allclose(twice.transition_matrix_, once.transition_matrix_, atol=0.02)
     inside = once.transition_matrix_ > 0.1  # others are near a bound
@@ -102,7 +100,7 @@ def test_few_clean_samples_do_not_limit_T_of_many_noisy_ones():
     T, errors = pair_noise(4, 0.35), []
     for seed in range(4):
         proba, y, noisy = simulated(seed, T, n=6040)
-        model = quiet_fit(proba[40:], noisy[40:], proba_clean=proba[:40], y_clean=y[:40])
+        model = fit(proba[40:], noisy[40:], proba_clean=proba[:40], y_clean=y[:40])
         errors.append(transition_error(T, model.transition_matrix_))
     assert np.median(errors) < 1.5 * sampling_limit(T, np.bincount(y))
 
@@ -122,7 +120,7 @@ def test_the_influence_of_noisy_labels_is_lower_if_they_mislead():
         T = count_transition_matrix(y, noisy)
         proba = softmax(z + 0.8 * random.normal(size=z.shape), axis=1)
         clean = {"y_clean": y[n:], "proba_clean": proba[n:]}
-        found = quiet_fit(proba[:n], noisy[:n], **clean).transition_matrix_
+        found = fit(proba[:n], noisy[:n], **clean).transition_matrix_
         at_one = em_transition_matrix(proba[:n], noisy[:n], proba_clean=proba[n:], y_clean=y[n:])
         gains.append(transition_error(T, at_one) - transition_error(T, found))
     assert min(gains) > 0
@@ -134,11 +132,11 @@ def test_it_agrees_with_the_slow_twin(c, n, m, pairs):
     proba, y, noisy = simulated(1, pair_noise(c, 0.3), n=n, spread=1.5)
     new, counts, weight = np.arange(n) >= m, np.zeros((c, c)), (n - m) / m
     if pairs:
-        model = quiet_fit(proba, noisy, y_verified=np.where(new, -1, y), prior=None)
+        model = fit(proba, noisy, y_verified=np.where(new, -1, y), prior=None)
         np.add.at(counts, (y[~new], noisy[~new]), 1)
         weight = 1.0  # every label counts once
     else:
-        model = quiet_fit(proba[new], noisy[new], proba_clean=proba[~new], y_clean=y[~new], prior=None)
+        model = fit(proba[new], noisy[new], proba_clean=proba[~new], y_clean=y[~new], prior=None)
     data = proba[new], noisy[new], proba[~new], y[~new], counts
     # clean samples have the weight n / n_clean, its root, or 1 (chosen by their leave-one-out scores)
     twins = [slow_noise_model(*data, weight**power) for power in ((0, 0.5, 1) if weight > 1 else (0,))]
@@ -151,9 +149,9 @@ def fit_of_kind(kind, seed, n):
     """A model of verified samples, or of separate clean samples without noisy labels."""
     proba, noisy, verified, y = problem(seed, n=n, every=5)
     if kind == "verified":
-        return quiet_fit(proba, noisy, y_verified=verified)
+        return fit(proba, noisy, y_verified=verified)
     is_clean = verified >= 0
-    return quiet_fit(proba[~is_clean], noisy[~is_clean], proba_clean=proba[is_clean], y_clean=y[is_clean])
+    return fit(proba[~is_clean], noisy[~is_clean], proba_clean=proba[is_clean], y_clean=y[is_clean])
 
 
 @pytest.mark.parametrize("kind", ["verified", "clean"])
@@ -180,7 +178,7 @@ def test_error_bars_hold_the_true_T(kind):
 def test_one_T_is_maximised_as_far_as_noise_that_depends_on_the_features():
     """Its likelihood rises from another start by more than a Bayes factor of e."""
     proba, y, noisy = simulated(2, pair_noise(10, 0.3), n=20_000)
-    model = quiet_fit(proba[200:], noisy[200:], proba_clean=proba[:200], y_clean=y[:200])
+    model = fit(proba[200:], noisy[200:], proba_clean=proba[:200], y_clean=y[:200])
     assert model.feature_dependence_ == 0
     assert transition_error(pair_noise(10, 0.3), model.transition_matrix_) < 0.15
 
@@ -242,7 +240,7 @@ def test_a_verified_class_without_a_column_needs_one():
     verified = np.where(np.arange(240) == 0, 3, VERIFIED)
     with pytest.raises(ValueError, match="no column for it"):
         LabelNoiseModel().fit(PROBA, NOISY, y_verified=verified, classes=[0, 1, 2, 3])
-    assert len(quiet_fit(np.pad(PROBA, ((0, 0), (0, 1))), NOISY, y_verified=verified).classes_) == 4
+    assert len(fit(np.pad(PROBA, ((0, 0), (0, 1))), NOISY, y_verified=verified).classes_) == 4
 
 
 # ---------------------------------------------------------------------------- forms of the clean samples
@@ -252,12 +250,12 @@ def test_noisy_labels_of_clean_samples_may_have_gaps():
     known = np.where(np.arange(clean.sum()) % 2 == 0, noisy[clean], -1)
     given = {"proba_clean": proba[clean], "y_clean": y[clean]}
     for noisy_of_clean, n in ((None, 180), (known, 210), (noisy[clean], 240)):
-        model = quiet_fit(proba[~clean], noisy[~clean], **given, y_clean_noisy=noisy_of_clean)
+        model = fit(proba[~clean], noisy[~clean], **given, y_clean_noisy=noisy_of_clean)
         assert model.transition_counts_.sum() == pytest.approx(n)
     np.testing.assert_allclose(model.transition_matrix_, fitted().transition_matrix_, atol=1e-9)
     verified, separate = clean & (np.arange(240) % 8 == 0), clean & (np.arange(240) % 8 == 4)
     clean = {"proba_clean": proba[separate], "y_clean": y[separate], "y_clean_noisy": noisy[separate]}
-    model = quiet_fit(proba[~separate], noisy[~separate], y_verified=np.where(verified, y, -1)[~separate], **clean)
+    model = fit(proba[~separate], noisy[~separate], y_verified=np.where(verified, y, -1)[~separate], **clean)
     np.testing.assert_allclose(model.transition_matrix_, fitted().transition_matrix_, atol=1e-3)
 
 
@@ -273,14 +271,14 @@ def test_without_verified_samples_the_user_says_what_the_probabilities_are():
         assert transition_error(T3, model.transition_matrix_) < 0.15
         assert np.abs(model.calibrate(of_label) - proba).mean() < 0.05
         assert list(model.diagnostics_) == ["not_verified"]
-    quiet_fit(proba, noisy, proba_of="true", verified_sampling="stratified")  # nothing to correct
+    fit(proba, noisy, proba_of="true", verified_sampling="stratified")  # nothing to correct
 
 
 def test_verified_samples_show_what_the_probabilities_are():
     """T is the same for probabilities of the noisy label and of the true label."""
     proba, noisy, verified, _ = problem(n=2000)
     for of in (proba, proba @ T3):
-        assert transition_error(T3, quiet_fit(of, noisy, y_verified=verified).transition_matrix_) < 0.1
+        assert transition_error(T3, fit(of, noisy, y_verified=verified).transition_matrix_) < 0.1
 
 
 # ---------------------------------------------------------------------------- kinds of labels
@@ -303,7 +301,7 @@ KINDS = {
 def test_labels_of_any_kind(kind):
     given, _, _ = KINDS[kind](NOISY, VERIFIED)
     _, known, classes = KINDS[kind](TRUE, VERIFIED)
-    model = quiet_fit(PROBA, given, y_verified=known)
+    model = fit(PROBA, given, y_verified=known)
     assert model.classes_.tolist() == classes
     np.testing.assert_array_equal(model.transition_matrix_, fitted().transition_matrix_)
     same = fitted().label_posterior(PROBA, NOISY, y_verified=VERIFIED)
@@ -315,7 +313,7 @@ def test_labels_of_any_kind(kind):
 @pytest.mark.parametrize("classes", [[False, True], [-1, 1]])
 def test_two_classes(classes):
     proba, noisy, verified, y = problem(T=pair_noise(2, 0.2))
-    model = quiet_fit(proba, np.array(classes)[noisy], y_verified=gaps(np.array(classes)[y], verified))
+    model = fit(proba, np.array(classes)[noisy], y_verified=gaps(np.array(classes)[y], verified))
     assert model.classes_.tolist() == classes
     is_verified = verified >= 0
     np.testing.assert_array_equal(model.label_posterior()[is_verified], np.eye(2)[y[is_verified]])
@@ -324,21 +322,21 @@ def test_two_classes(classes):
 
 def test_classes_and_a_prior_are_in_the_order_that_was_given():
     order, known = [2, 0, 1], {"y_noisy": NAMES[NOISY], "y_verified": gaps(NAMES[TRUE], VERIFIED)}
-    model = quiet_fit(PROBA[:, order], **known, classes=NAMES[order])
+    model = fit(PROBA[:, order], **known, classes=NAMES[order])
     T = fitted().transition_matrix_[np.ix_(order, order)]
     np.testing.assert_allclose(model.transition_matrix_, T, atol=1e-3)
     prior = pd.DataFrame([[0.5, 0.5, 0], [0, 0.9, 0.1], [0.1, 0, 0.9]], NAMES, NAMES)
-    one, other = (quiet_fit(PROBA, **known, prior=of) for of in (prior, prior.iloc[order, order]))
+    one, other = (fit(PROBA, **known, prior=of) for of in (prior, prior.iloc[order, order]))
     np.testing.assert_array_equal(one.transition_matrix_, other.transition_matrix_)
 
 
 def test_columns_of_data_frames_are_read_by_name():
     clean, labels = VERIFIED >= 0, NAMES[NOISY]
     table = pd.DataFrame(PROBA, columns=NAMES)[["cat", "ant", "bee"]]
-    plain = quiet_fit(PROBA[~clean], NOISY[~clean], proba_clean=PROBA[clean], y_clean=TRUE[clean])
+    plain = fit(PROBA[~clean], NOISY[~clean], proba_clean=PROBA[clean], y_clean=TRUE[clean])
     separate = {"proba_clean": table.loc[clean, ["bee", "cat", "ant"]], "y_clean": NAMES[TRUE[clean]]}
     for classes in (None, NAMES):
-        model = quiet_fit(table[~clean], labels[~clean], **separate, classes=classes)
+        model = fit(table[~clean], labels[~clean], **separate, classes=classes)
         at = [NAMES.tolist().index(name) for name in model.classes_]
         np.testing.assert_allclose(model.transition_matrix_, plain.transition_matrix_[np.ix_(at, at)], atol=1e-3)
         found = model.label_posterior(table[["bee", "cat", "ant"]], labels)
@@ -359,7 +357,7 @@ def test_methods_take_the_table_that_fit_takes():
     is_verified, lacks = VERIFIED >= 0, np.arange(240) % 8 == 0
     known = {"label": np.where(lacks, None, NAMES[NOISY]), "verified": gaps(NAMES[TRUE], VERIFIED)}
     table = pd.DataFrame(known, index=np.arange(240) + 1000)
-    model = quiet_fit(PROBA, table)
+    model = fit(PROBA, table)
     assert model.transition_counts_.sum() == pytest.approx(240 - lacks.sum())
     labels = model.relabel(PROBA, table, threshold=1.0)
     assert labels.index.equals(table.index)
@@ -416,10 +414,8 @@ TABLE = pd.DataFrame({"verified": np.where(VERIFIED >= 0, VERIFIED, np.nan), "la
     ],
 )
 def test_bad_input_is_refused(given, word):
-    params = {k: given[k] for k in ("prior", "verified_sampling", "proba_of") if k in given}
-    rest = {k: v for k, v in given.items() if k not in params}
     with pytest.raises(ValueError, match=word):
-        LabelNoiseModel(**params).fit(**{"proba": PROBA, "y_noisy": NOISY, "y_verified": VERIFIED} | rest)
+        fit(**{"proba": PROBA, "y_noisy": NOISY, "y_verified": VERIFIED} | given)
 
 
 def test_bad_samples_are_refused():
@@ -440,7 +436,7 @@ def test_bad_samples_are_refused():
 def test_labels_in_another_order_than_the_probabilities_are_warned_of():
     proba, noisy = pd.DataFrame(PROBA), pd.Series(NOISY)
     model = fitted()
-    for of in (model.label_posterior, model.find_label_issues, partial(quiet_fit, y_verified=VERIFIED)):
+    for of in (model.label_posterior, model.find_label_issues, partial(fit, y_verified=VERIFIED)):
         with pytest.warns(UserWarning, match="differ in their order"):
             of(proba, noisy[::-1])
 
@@ -464,10 +460,10 @@ def test_a_class_without_probability_or_verified_sample_is_named():
     with pytest.warns(UserWarning, match=r"class \[2\] has probability 0"):
         model = LabelNoiseModel().fit(without, NOISY, y_verified=VERIFIED)
     assert "no_probability" in model.diagnostics_
-    model = quiet_fit(PROBA, NOISY, y_verified=np.where(VERIFIED == 2, -1, VERIFIED))
+    model = fit(PROBA, NOISY, y_verified=np.where(VERIFIED == 2, -1, VERIFIED))
     assert "missing_class" in model.diagnostics_
     four = np.column_stack([PROBA, np.zeros(240)])
-    model = quiet_fit(four, NOISY, y_verified=VERIFIED, classes=[0, 1, 2, 3])
+    model = fit(four, NOISY, y_verified=VERIFIED, classes=[0, 1, 2, 3])
     assert {"missing_class", "no_probability", "not_separated"} <= model.diagnostics_.keys()
 
 
@@ -494,12 +490,12 @@ def with_classifier(classifier, table, rate, seed, in_sample=False, n_verified=1
     if in_sample == "but for clean samples":
         classifier.fit(X[rest], noisy[rest])
         clean = {"proba_clean": classifier.predict_proba(X[at]), "y_clean": y[at]}
-        return quiet_fit(classifier.predict_proba(X[rest]), noisy[rest], **clean)
+        return fit(classifier.predict_proba(X[rest]), noisy[rest], **clean)
     if in_sample:
         proba = classifier.fit(X, noisy).predict_proba(X)
     else:
         proba = cross_val_predict(classifier, X, noisy, cv=folds, method="predict_proba")
-    return quiet_fit(proba, noisy, y_verified=verified)
+    return fit(proba, noisy, y_verified=verified)
 
 
 @pytest.mark.parametrize(
@@ -519,7 +515,7 @@ def test_labels_that_were_not_memorised_give_no_alarm(table, seed):
 
 def test_error_bars_are_for_some_classes_alone(monkeypatch):
     monkeypatch.setattr(_fit, "MOST_CLASSES", 2)
-    model = quiet_fit(PROBA, NOISY, y_verified=VERIFIED)
+    model = fit(PROBA, NOISY, y_verified=VERIFIED)
     assert not hasattr(model, "transition_std_")
     with pytest.raises(ValueError, match="3 classes"):
         model.transition_interval()
@@ -553,7 +549,7 @@ def test_T_has_a_column_for_each_label_that_is_no_class():
     errors, covered, shares = [], [], []
     for seed in range(4):
         proba, noisy, verified, y = abstaining(seed)
-        model = quiet_fit(proba, LABELS[noisy], y_verified=verified, classes=LABELS)
+        model = fit(proba, LABELS[noisy], y_verified=verified, classes=LABELS)
         assert model.classes_.tolist() == NAMES.tolist()
         assert model.labels_.tolist() == LABELS.tolist()
         assert model.diagnostics_ == {}
@@ -577,8 +573,8 @@ def test_a_label_that_is_no_class_tells_of_the_true_one_by_Bayes_rule_and_is_no_
         (LABELS, verified, T3, "prior"),
     ):
         with pytest.raises(ValueError, match=word):
-            quiet_fit(proba, LABELS[noisy], y_verified=true, classes=classes, prior=prior)
-    model = quiet_fit(proba, LABELS[noisy], y_verified=verified, classes=LABELS, prior=["a", "a", "b"])
+            fit(proba, LABELS[noisy], y_verified=true, classes=classes, prior=prior)
+    model = fit(proba, LABELS[noisy], y_verified=verified, classes=LABELS, prior=["a", "a", "b"])
     of_true, T = model.calibrate(proba), model.transition_matrix_
     joint = of_true * T.T[noisy]
     posterior = model.label_posterior(proba, LABELS[noisy])
@@ -599,7 +595,7 @@ def test_abstaining_at_random_changes_nothing_else():
     T = np.hstack([0.6 * T3, np.full((3, 1), 0.4)])
     proba, noisy, verified, _ = abstaining(0, n=3000, T=T)
     kept = noisy < 3
-    of_all = quiet_fit(proba, LABELS[noisy], y_verified=verified, classes=LABELS)
-    of_some = quiet_fit(proba[kept], LABELS[noisy][kept], y_verified=verified[kept], classes=NAMES)
+    of_all = fit(proba, LABELS[noisy], y_verified=verified, classes=LABELS)
+    of_some = fit(proba[kept], LABELS[noisy][kept], y_verified=verified[kept], classes=NAMES)
     np.testing.assert_allclose(of_all.transition_matrix_[:, :3] / 0.6, of_some.transition_matrix_, atol=0.06)
     np.testing.assert_allclose(of_all.transition_matrix_[:, 3], 0.4, atol=0.04)

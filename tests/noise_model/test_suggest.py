@@ -1,7 +1,5 @@
 """Which samples to verify next: draws with known probabilities; and how many, for a width."""
 
-import warnings
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,6 +11,7 @@ from sklearn.model_selection import cross_val_predict
 from noisytransition import LabelNoiseModel, flip_labels
 from noisytransition.noise_model._suggest import TARGETS, draw_sizes, draw_systematically, inclusion_probabilities
 
+pytestmark = pytest.mark.filterwarnings("ignore:T may be wrong")
 T = np.array([[0.9, 0.1, 0.0], [0.2, 0.7, 0.1], [0.0, 0.2, 0.8]])
 
 
@@ -26,9 +25,7 @@ def samples(seed, n=2000):
 
 
 def fitted(proba, y, noisy, rows, probability=None):
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="T may be wrong")
-        return LabelNoiseModel().fit(proba, noisy, y_verified=verified_at(y, rows), verified_probability=probability)
+    return LabelNoiseModel().fit(proba, noisy, y_verified=verified_at(y, rows), verified_probability=probability)
 
 
 @pytest.fixture(scope="module")
@@ -199,9 +196,7 @@ def test_bad_input(model, call, match):
 
 def test_without_any_verified_sample_rows_are_suggested_for_all_targets():
     proba, _, noisy = samples(0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        alone = LabelNoiseModel(proba_of="noisy").fit(proba, noisy)
+    alone = LabelNoiseModel(proba_of="noisy").fit(proba, noisy)
     for target in TARGETS:
         rows = alone.suggest_samples(30, target, random_state=0)
         assert np.isfinite(rows.probability).all()
