@@ -81,8 +81,7 @@ def test_labels_that_depend_on_the_look_of_the_sample_are_found():
 
 def test_one_T_gives_no_warning():
     for pairs in (True, False):
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
+        with warnings.catch_warnings(action="error"):
             clf = fit(table(), pairs=pairs)
         assert clf.diagnostics_ == {}
         assert transition_error(pair_noise(3, 0.3), clf.transition_matrix_) < 0.15
@@ -139,8 +138,7 @@ def test_a_classifier_that_is_worse_than_its_labels_is_warned_of(make):
 
 
 def test_reasons_of_fits_whose_error_bars_hold_as_often_are_not_warned_of():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", UserWarning)
+    with warnings.catch_warnings(action="error", category=UserWarning):
         clf = fit(table(30, 6, seed=2))
     assert set(clf.diagnostics_) <= {"not_one_T", "not_separated", "under_trained"}
     low, high = clf.transition_interval(0.9)  # labels that leave T open

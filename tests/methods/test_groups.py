@@ -186,17 +186,14 @@ ALIKE = "pass groups="
 
 
 def test_similar_samples_beside_each_other_and_copies_are_warned_of_unless_they_are_chance():
-    X, _, noisy, _, _ = patients()
     for form in (np.asarray, pd.DataFrame, lambda X: X.reshape(-1, 2, 4)):
         with pytest.warns(UserWarning, match=ALIKE):
-            warn_of_groups(form(X), noisy)
+            warn_of_groups(form(X), NOISY)
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(200, 3))
     rows = rng.permutation(np.repeat(np.arange(200), 5))
     with pytest.warns(UserWarning, match="80% of the samples are copies"):
-        warn_of_groups(X[rows], rows % 2)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        warn_of_groups(rng.normal(size=(200, 3))[rows], rows % 2)
+    with warnings.catch_warnings(action="error"):
         warn_of_groups(rng.integers(2, size=(1000, 3)), rows % 2)  # three yes-or-no questions
 
 
@@ -214,8 +211,7 @@ def test_independent_samples_give_no_alarm(load):
     X, y = load(return_X_y=True)
     # digits are not sorted: those of a writer would be beside each other
     for order in [np.arange(len(y))] if load is load_digits else [np.arange(len(y)), y.argsort(kind="stable")]:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
+        with warnings.catch_warnings(action="error"):
             texts = np.array(["a text", "another"])[y % 2]
             for features in (X[order], X[order, :1], texts, X[:2], sparse.csr_array(X)):
                 warn_of_groups(features, y[order][: features.shape[0]])
@@ -230,8 +226,7 @@ def test_near_copies_in_any_order_are_warned_of(size):
     verified = np.where(np.arange(600) % 5 == 0, y, -1)
     with pytest.warns(UserWarning, match="nearly copies of others.*groups="):
         TransitionClassifierCV(LogisticRegression()).fit(X, y, y_verified=verified)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         warn_of_groups(rng.normal(size=(600, 8)), y)
         warn_of_groups(np.round(X), y)  # values that repeat
         warn_of_groups(np.where(y == 1, 30, 0)[:, None] + rng.normal(size=(600, 8)), y)  # distant classes

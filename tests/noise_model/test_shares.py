@@ -200,8 +200,7 @@ def test_classes_that_were_not_verified_are_warned_of_unless_they_are_rare():
     with pytest.raises(ValueError, match="each class"):
         model.class_shares(proba=PROBA)
     few = fitted(without[:15])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         few.class_shares()
 
 
