@@ -27,16 +27,10 @@ def problem(seed=0, n=400, n_pairs=60, c=3, guessed=0.5, sharpness=1.5, T=None):
     return proba, y, noisy, n
 
 
-def revised(rows, T, times=1, offset=0.0):
+def revised(rows, T, offset=0.0):
     proba, y, noisy, n = rows
-    return fit_pair_posterior(
-        np.tile(proba[:n], (times, 1)),
-        np.tile(noisy[:n], times),
-        T,
-        (proba[n:], y[n:], noisy[n:]),
-        pair_counts(y[n:], noisy[n:], len(T)),
-        offset,
-    )
+    pairs = proba[n:], y[n:], noisy[n:]
+    return fit_pair_posterior(proba[:n], noisy[:n], T, pairs, pair_counts(*pairs[1:], len(T)), offset)
 
 
 @pytest.fixture

@@ -75,14 +75,14 @@ def test_any_counts_give_shares(seed, n_periods, c, k):
 
 
 # ---------------------------------------------------------------------------- the model
-def worse_labels(seed, n=3600, fall=0.3):
+def worse_labels(seed, n=3600):
     """Labels of twelve months, right with a probability that falls from 0.9."""
     rng = np.random.default_rng(seed)
     month = np.arange(n) * N_PERIODS // n
     y = rng.integers(2, size=n)
     x = rng.normal(size=n) + 2 * y - 1
     proba = special.expit(2 * x)
-    right = 0.9 - fall * month / (N_PERIODS - 1)
+    right = 0.9 - 0.3 * month / (N_PERIODS - 1)
     noisy = np.where(rng.random(n) < right, y, 1 - y)
     dates = pd.Series(pd.period_range("2025-01", periods=N_PERIODS, freq="M")[month])
     return y, noisy, np.column_stack([1 - proba, proba]), month, dates

@@ -17,12 +17,11 @@ from noisytransition.transition import count_transition_matrix
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 
-def problem(seed, c=3, n=300, m=40):
+def problem(seed):
     rng = np.random.default_rng(seed)
-    of_noisy, of_pairs = rng.dirichlet(np.ones(c), n), rng.dirichlet(np.ones(c), m)
-    noisy, noisy_of_pairs, true = rng.integers(c, size=n), rng.integers(c, size=m), rng.integers(c, size=m)
-    T = rng.dirichlet(np.ones(c), c)
-    std = np.full((c, c), 0.05)
+    of_noisy, of_pairs, T = (rng.dirichlet(np.ones(3), n) for n in (300, 40, 3))
+    noisy, noisy_of_pairs, true = (rng.integers(3, size=n) for n in (300, 40, 40))
+    std = np.full((3, 3), 0.05)
     return TransitionUncertainty(T, T, std, std), of_noisy, noisy, of_pairs, true, noisy_of_pairs
 
 

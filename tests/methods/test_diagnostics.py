@@ -38,18 +38,17 @@ def table(n=900, n_clean=90, *, by_column=False, seed=1):
     return X, y, np.where((X[:, 2] == 1) | (not by_column), flipped, y), n_clean
 
 
-def fit(rows, *, pairs=False, clean=slice(None), **params):
+def fit(rows, *, pairs=False, **params):
     X, y, noisy, n = rows
-    X_clean, y_clean, known = (a[:n][clean] for a in (X, y, noisy))
     clf = EMTransitionClassifier(**FAST | params)
-    return clf.fit(X[n:], noisy[n:], meta=(X_clean, y_clean), y_clean_noisy=known if pairs else None)
+    return clf.fit(X[n:], noisy[n:], meta=(X[:n], y[:n]), y_clean_noisy=noisy[:n] if pairs else None)
 
 
-def guessed_labels(n=2000, n_clean=150, power=0.4):
+def guessed_labels(n=2000):
     """Return T, and samples of `table` with feature-dependent noise."""
-    X, y, _, _ = table(n, n_clean)
+    X, y, _, n_clean = table(n, 150)
     looks = -((X[:, None, :2] - 2.2 * np.array([[0, 0], [0, 1], [1, 0]])) ** 2).sum(axis=2) / 2
-    flips = pair_noise(3, 0.4)[y] * softmax(looks, axis=1) ** power
+    flips = pair_noise(3, 0.4)[y] * softmax(looks, axis=1) ** 0.4
     drawn = np.random.default_rng(0).random((len(y), 1)) * flips.sum(axis=1, keepdims=True)
     noisy = (flips.cumsum(axis=1) < drawn).sum(axis=1)
     return count_transition_matrix(y, noisy, 3), (X, y, noisy, n_clean)

@@ -70,6 +70,7 @@ def test_posteriors_behind_T_are_of_samples_that_the_net_has_not_seen(cv, n_rows
         assert tuple(map(len, posteriors)) == n_rows
         for proba in posteriors:
             np.testing.assert_allclose(proba, 1 / 3, rtol=1e-6)
+    assert cv is None or clf.posterior_weights_["clean"] == pytest.approx(0)  # uniform outputs say nothing
     assert clf.predict_proba(rows).std() > 1e-5  # the last net has learned from all samples
 
 

@@ -29,15 +29,15 @@ from noisytransition.labels._read import Labels
 T = np.array([[0.8, 0.2], [0.3, 0.7]])
 
 
-def patients(n=120, size=10, n_verified=30):
+def patients():
     """Near-copies of patients with one noisy label each, the patient, and true labels of some patients."""
     rng = np.random.default_rng(0)
-    y = rng.integers(2, size=n)
-    centres = rng.normal(size=(n, 8)) + 1.6 * y[:, None] * (np.arange(8) < 2)
-    patient = np.repeat(np.arange(n), size)
-    X = (centres[patient] + 0.1 * rng.normal(size=(n * size, 8))).astype(np.float32)
+    y = rng.integers(2, size=120)
+    centres = rng.normal(size=(120, 8)) + 1.6 * y[:, None] * (np.arange(8) < 2)
+    patient = np.repeat(np.arange(120), 10)
+    X = (centres[patient] + 0.1 * rng.normal(size=(1200, 8))).astype(np.float32)
     noisy = flip_labels(y, T, random_state=rng)[patient]
-    verified = np.where(np.isin(patient, rng.choice(n, n_verified, replace=False)), y[patient], -1)
+    verified = np.where(np.isin(patient, rng.choice(120, 30, replace=False)), y[patient], -1)
     return X, y[patient], noisy, patient, verified
 
 

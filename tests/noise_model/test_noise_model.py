@@ -41,9 +41,9 @@ NAMES = np.array(["ant", "bee", "cat"])
 SEEDS = st.integers(0, 50)
 
 
-def problem(seed=0, n=240, T=T3, every=4, spread=3.0):
+def problem(seed=0, n=240, T=T3, every=4):
     """Exact posteriors, noisy labels, and the true labels of some samples; true labels of all."""
-    proba, y, noisy = simulated(seed, T, n=n, spread=spread)
+    proba, y, noisy = simulated(seed, T, n=n)
     return proba, noisy, np.where(np.arange(n) % every == 0, y, -1), y
 
 

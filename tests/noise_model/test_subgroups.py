@@ -20,14 +20,14 @@ SHARES = {"city": 0.6, "country": 0.1}
 POPULATION = 0.1 * SHARES["city"] + 0.9 * SHARES["country"]
 
 
-def survey(seed=0, n=2000, n_verified=200):
+def survey(n=2000):
     """Samples of two equally large strata, of which one is nine tenths of the population."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     stratum = rng.choice(["city", "country"], n)
     y = (rng.random(n) < pd.Series(stratum).map(SHARES)).to_numpy().astype(int)
     X = rng.normal(size=(n, 4)) + 1.5 * y[:, None] * (np.arange(4) < 2) + (stratum == "city")[:, None]
     noisy = np.where(rng.random(n) < 0.2, 1 - y, y)
-    verified = verified_at(y, rng.choice(n, n_verified, replace=False))
+    verified = verified_at(y, rng.choice(n, 200, replace=False))
     return X.astype(np.float32), noisy, verified, stratum, pd.Series(stratum).map(WEIGHT_IN).to_numpy()
 
 
