@@ -16,48 +16,41 @@ from noisytransition.transition import flip_labels, pair_noise, transition_error
 
 SHARES = np.array([0.75, 0.2, 0.05])
 T3 = pair_noise(3, 0.3)
+NONE, UNIFORM = np.zeros((3, 3)), np.full((3, 3), 1 / 3)
 
 
-def problem(n_clean=(60, 60, 60), seed=0, n=4000, shares=SHARES):
-    """Posteriors that are right for the noisy rows; clean rows drawn class by class, or at random (a number)."""
-    rng, c = np.random.default_rng(seed), len(shares)
-    y = rng.choice(c, size=5 * n, p=shares)
-    proba = softmax(2 * (np.eye(c)[y] + rng.normal(size=(5 * n, c)) / 2**0.5) * 2 + np.log(shares), axis=1)
+def problem(n_clean=(60, 60, 60), seed=0, n=4000):
+    """Posteriors that are right for the noisy rows; clean rows drawn class by class, or at random (a number).
+
+    Probabilities and labels of both, and the true labels of the noisy rows.
+    """
+    rng = np.random.default_rng(seed)
+    y = rng.choice(3, size=5 * n, p=SHARES)
+    proba = softmax(2 * (np.eye(3)[y] + rng.normal(size=(5 * n, 3)) / 2**0.5) * 2 + np.log(SHARES), axis=1)
     y, order = labels_of(proba, rng), rng.permutation(5 * n)
     if np.ndim(n_clean):
         clean = np.concatenate([order[y[order] == k][:m] for k, m in enumerate(n_clean)])
     else:
         clean = order[:n_clean]
     rest = np.setdiff1d(order, clean)[:n]
-    noisy = flip_labels(y, pair_noise(c, 0.3), random_state=seed + 1000)
-    return proba[rest], noisy[rest], proba[clean], y[clean], y[rest]
+    noisy = flip_labels(y, T3, random_state=seed + 1000)
+    return (proba[rest], noisy[rest], proba[clean], y[clean]), y[rest]
 
 
-def shares_of(rows):
-    return np.bincount(rows[-1]) / len(rows[-1])
-
-
-def offset_of(rows):
-    proba, noisy, proba_clean, y_clean, _ = rows
-    c = proba.shape[1]
-    return fit_log_prior_ratio(proba, noisy, proba_clean, y_clean, np.zeros((c, c)), np.full((c, c), 1 / c))
-
-
-def maximum(rows, **params):
-    proba, noisy, proba_clean, y_clean, _ = rows
-    c = proba.shape[1]
-    start = np.full((c, c), 1 / c)
-    return first_maximum(proba, noisy, proba_clean, y_clean, start, "symmetric", np.zeros((c, c)), **params).finish()
+def offset_of(*rows):
+    return fit_log_prior_ratio(*rows, NONE, UNIFORM)
 
 
 @pytest.mark.parametrize("n_clean", [(60, 60, 60), (90, 60, 30), (20, 20, 60)])
 def test_the_offset_is_found_and_T_with_it(n_clean):
-    rows = problem(n_clean)
-    shares = shares_of(rows)
+    rows, y = problem(n_clean)
+    shares = np.bincount(y) / len(y)
     truth = np.log(np.array(n_clean) / sum(n_clean) / shares)
-    offset = offset_of(rows)
+    offset = offset_of(*rows)
     np.testing.assert_allclose(offset, truth, atol=0.25)
-    with_offset, without = maximum(rows, log_prior_ratio=offset), maximum(rows)
+    with_offset, without = (
+        first_maximum(*rows, UNIFORM, "symmetric", NONE, log_prior_ratio=of).finish() for of in (offset, 0.0)
+    )
     errors = [transition_error(T3, found.transition_matrix) for found in (with_offset, without)]
     assert errors[0] < min(0.1, errors[1] + 0.01)
     found = with_offset.counts.sum(axis=1) / with_offset.counts.sum()
@@ -65,16 +58,16 @@ def test_the_offset_is_found_and_T_with_it(n_clean):
 
 
 def test_clean_rows_that_are_drawn_at_random_have_none():
-    found = [offset_of(problem(180, seed, n=1500)) for seed in range(10)]
+    found = [offset_of(*problem(180, seed, n=1500)[0]) for seed in range(10)]
     assert np.mean([abs(offset).max() for offset in found]) < 0.5
 
 
 def test_permuting_the_classes_permutes_the_offset():
-    proba, noisy, proba_clean, y_clean, y = problem(n=1500)
+    (proba, noisy, proba_clean, y_clean), _ = problem(n=1500)
     order = np.array([2, 0, 1])
     place = np.argsort(order)
-    moved = offset_of((proba[:, order], place[noisy], proba_clean[:, order], place[y_clean], place[y]))
-    np.testing.assert_allclose(moved, offset_of((proba, noisy, proba_clean, y_clean, y))[order], atol=0.05)
+    moved = offset_of(proba[:, order], place[noisy], proba_clean[:, order], place[y_clean])
+    np.testing.assert_allclose(moved, offset_of(proba, noisy, proba_clean, y_clean)[order], atol=0.05)
 
 
 @pytest.mark.parametrize(("n", "equally"), [([2, 2], True), ([1, 1], False), ([2, 2, 0], False), ([2, 3], False)])

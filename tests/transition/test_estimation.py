@@ -4,14 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import (
-    floats,
-    labels,
-    labels_of_every_class,
-    probabilities,
-    row_stochastic,
-    transition_matrices,
-)
+from strategies import floats, labels, labels_of_every_class, probabilities, row_stochastic, transition_matrices
 
 from noisytransition.transition import (
     anchor_transition_matrix,

@@ -8,14 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.special import xlogy
-from strategies import (
-    binary_fractions,
-    floats,
-    noisy_rows,
-    probabilities,
-    rows_with_labels,
-    rows_without_tiny,
-)
+from strategies import binary_fractions, floats, noisy_rows, probabilities, rows_with_labels, rows_without_tiny
 
 from noisytransition.noise_model import LabelNoiseModel
 from noisytransition.transition import _checks, denoise_proba, label_posterior, pair_noise, symmetric_noise
