@@ -1,5 +1,7 @@
 """The loop behaves as in skorch, and a step waits for a GPU to read its losses; columns, updates, held-out samples."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -27,23 +29,20 @@ def module():
     return nn.Sequential(nn.Linear(4, 6), nn.BatchNorm1d(6), nn.Dropout(0.3), nn.Linear(6, 3))
 
 
-def train(built=None, net=NoisyLabelNet, **params):
+def train(built=None, net=NoisyLabelNet, rows=ROWS, **params):
     built = module() if built is None else built
     settings = {"lr": 0.1, "max_epochs": 2, "batch_size": 5, "classes": np.arange(3), "verbose": 0} | params
     torch.manual_seed(1)
-    return net(built, **settings).initialize().partial_fit(ROWS, ROWS.label)
+    return net(built, **settings).initialize().partial_fit(rows, rows.label)
 
 
 def noting(seen):
     """Callback that notes its calls, what is in the history of the batch by then, and names of parameters."""
 
-    def note(event):
-        def call(net, named_parameters=(), **kwargs):
-            seen.append((event, sorted(net.history[-1, "batches"][-1]), [name for name, _ in named_parameters]))
+    def note(event, net, named_parameters=(), **kwargs):
+        seen.append((event, sorted(net.history[-1, "batches"][-1]), [name for name, _ in named_parameters]))
 
-        return call
-
-    return [("noting", On(**{event: note(event) for event in ("batch_begin", "grad_computed", "batch_end")}))]
+    return [("noting", On(**{event: partial(note, event) for event in ("batch_begin", "grad_computed", "batch_end")}))]
 
 
 def test_a_training_is_that_of_skorch_to_the_bit():
@@ -116,10 +115,9 @@ T = pair_noise(3, 0.3) * 0.85 + 0.05
 
 def trained(**params):
     torch.manual_seed(0)
-    module = nn.Sequential(nn.Linear(4, 5), nn.Tanh(), nn.Linear(5, 3)).double()
-    shared = {"lr": 0.3, "max_epochs": 4, "batch_size": -1, "classes": np.arange(3), "verbose": 0}
-    net = NoisyLabelNet(module, **(shared | {"criterion": ForwardLoss(T)} | params))
-    return net.initialize().partial_fit(NOISY, NOISY.label)
+    smooth = nn.Sequential(nn.Linear(4, 5), nn.Tanh(), nn.Linear(5, 3)).double()
+    own = {"lr": 0.3, "max_epochs": 4, "batch_size": -1, "criterion": ForwardLoss(T)}
+    return train(smooth, rows=NOISY, **own | params)
 
 
 def test_lbfgs_draws_clean_rows_and_counts_a_batch_once():
