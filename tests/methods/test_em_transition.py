@@ -115,17 +115,6 @@ def test_folds_in_parallel_give_the_same_bits():
         assert getattr(two, choice) == getattr(one, choice)
 
 
-def test_noisy_labels_of_clean_samples_enter_the_counts():
-    X, y, meta, y_clean_noisy = overlapping(n=60)
-    clf = EMTransitionClassifier(**FAST)
-    without = clf.fit(X, y, meta=meta).noise_model_.transition_counts_
-    with_them = clf.fit(X, y, meta=meta, y_clean_noisy=y_clean_noisy).noise_model_.transition_counts_
-    assert without.sum() == pytest.approx(60)
-    assert with_them.sum() == pytest.approx(150)
-    assert clf.noisy_class_counts_.sum() == pytest.approx(60)  # they are no noisy samples
-    assert transition_error(PAIR, clf.transition_matrix_) < 0.25
-
-
 def test_the_fitted_T_has_the_prior_in_it():
     clf = fit(300, prior=PAIR)
     assert clf.noise_model_.prior_strength_ > 0
