@@ -1,4 +1,4 @@
-"""Ctrl-C at any moment of a fit raises KeyboardInterrupt and leaves nothing behind."""
+"""Ctrl-C in any callback raises KeyboardInterrupt and leaves nothing behind; tests/attacks kills fits at any moment."""
 
 import signal
 
