@@ -62,7 +62,8 @@ def _from_counts(run: FitContext) -> NDArray[np.float64]:
     noisy = run.labels.noisy_of_clean
     is_pair = noisy >= 0
     if not is_pair.any():
-        raise ValueError("transition_init='count' needs clean samples with noisy labels. Pass y_clean_noisy.")
+        needed = "noisy labels of clean samples. Pass y_clean_noisy or y_verified"
+        raise ValueError(f"transition_init='count' needs {needed}.")
     weights = run.clean.columns.get("sample_weight", np.ones(len(noisy)))
     counts = np.bincount((c * run.clean.label + noisy)[is_pair], weights[is_pair], minlength=c * c)
     return normalise_rows(counts.reshape(c, c) + 1 / c)

@@ -205,8 +205,8 @@ def _check_classes(labels: Labels, stacklevel: int) -> None:
         advice = f"If they are spelt differently in y, correct them; {ENCODE_ALL}"
         warnings.warn(f"{fact}. {advice}.", stacklevel=stacklevel)
     if absent := sorted(set(labels.classes.tolist()) - noisy - true):
-        fact = f"some sources give the labels {shortened(absent)}, which no sample has verified or most frequently"
-        advice = "They are treated as separate classes; correct them or set them to missing"
+        fact = f"some sources give the labels {shortened(absent)}, which are not verified, nor the most frequent ones"
+        advice = "They are separate classes; correct them or set them to missing"
         warnings.warn(f"{fact}. {advice}.", stacklevel=stacklevel)
     # -1 in addition to 0, 1, 2, ... marks missing labels; -1, 0 and 1 may be classes
     c = len(labels.classes)
