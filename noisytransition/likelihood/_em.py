@@ -127,24 +127,18 @@ def em_transition_matrix(
            [0.  , 1.  ]])
     """
     proba = check_probabilities(proba)
-    n, c = proba.shape
-    if c < 2 or not n:
+    c = proba.shape[1]
+    if c < 2 or not proba.size:
         raise ValueError(f"proba has shape {proba.shape}; pass at least one row and two columns.")
     check_prior(prior, c)
     check_finite(clean_weight, "clean_weight")
     check_finite(tol, "tol")
     T = np.full((c, c), 1 / c) if init is None else check_transition_matrix(init, c, "init")
-    found = first_maximum(
-        proba,
-        check_label_indices(y_noisy, c, n, "y_noisy"),
-        *_check_clean(proba_clean, y_clean, c),
-        T,
-        prior,
-        check_counts(counts, c),
-        clean_weight,
-        max_iter=check_count(max_iter, 1, "max_iter"),
-        tol=tol,
-    ).finish()
+    y_noisy = check_label_indices(y_noisy, c, proba.shape[0], "y_noisy")
+    of_samples = proba, y_noisy, *_check_clean(proba_clean, y_clean, c)
+    max_iter = check_count(max_iter, 1, "max_iter")
+    first = first_maximum(*of_samples, T, prior, check_counts(counts, c), clean_weight, max_iter=max_iter, tol=tol)
+    found = first.finish()
     return found if full_output else found.transition_matrix
 
 

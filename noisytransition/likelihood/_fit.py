@@ -187,14 +187,8 @@ def _by_features(fit: NoiseFit, one_T: FirstMaximum) -> NoiseFit:
         return fit
     counts = (fit.counts + found.counts) / 2
     T = normalise_rows(counts, fit.transition_matrix)
-    return fit._replace(
-        calibration=found.calibration,
-        channel=OneT(T),
-        transition_matrix=T,
-        counts=counts,
-        is_one_T=False,
-        power=found.power,
-    )
+    fit = fit._replace(calibration=found.calibration, power=found.power, is_one_T=False)
+    return fit._replace(channel=OneT(T), transition_matrix=T, counts=counts)
 
 
 # ---------------------------------------------------------------------------- error bars

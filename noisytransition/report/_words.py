@@ -93,13 +93,11 @@ def _calibration(facts: Facts) -> list[str]:
         reason = "the calibration requires clean samples that the classifier has not seen"
         return [f"Not measured: {reason}. {advice}.", *_views(facts)]
     accuracy = estimate(calibration["accuracy"], calibration["low"], calibration["high"])
-    return [
-        f"The accuracy on {count(calibration['n_rows'], 'clean sample')} is {accuracy} and the mean confidence "
-        f"{percent(calibration['confidence'])}.",
-        f"Expected calibration error: {calibration['expected_calibration_error']:.3f}, over bins of the probability of "
-        "the predicted class. If the classifier was trained on these samples, it is too low and the accuracy too high.",
-        *_views(facts),
-    ]
+    fact = f"The accuracy on {count(calibration['n_rows'], 'clean sample')} is {accuracy}"
+    confidence = f"the mean confidence {percent(calibration['confidence'])}"
+    error = f"{calibration['expected_calibration_error']:.3f}, over bins of the probability of the predicted class"
+    advice = "If the classifier was trained on these samples, it is too low and the accuracy too high"
+    return [f"{fact} and {confidence}.", f"Expected calibration error: {error}. {advice}.", *_views(facts)]
 
 
 def _label_issues(facts: Facts) -> list[str]:
