@@ -276,8 +276,6 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             self._validate_params()
             separate = separate_samples(meta, X_clean, y_clean, y_clean_noisy)
             data = read_rows(self, X, y, y_verified, separate, sample_weight, sources, groups)
-            # before random_state changes
-            fingerprint = {} if state is None else describe_fit(self, data.noisy, data.clean, data.labels)
             run = FitContext(
                 self._shared_params(data.labels.classes),
                 *data,
@@ -288,7 +286,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             self._check_data(run)
             with torch_as_it_was():
                 if state is not None:
-                    run.save_in(state, fingerprint)
+                    run.save_in(state, describe_fit(self, run.noisy, run.clean, run.labels))
                 self._fit(run)
             self.classes_ = run.classes
             self.histories_ = run.histories
