@@ -275,10 +275,9 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         try:
             self._validate_params()
             separate = separate_samples(meta, X_clean, y_clean, y_clean_noisy)
-            data = read_rows(self, X, y, y_verified, separate, sample_weight, sources, groups)
             run = FitContext(
-                self._shared_params(data.labels.classes),
-                *data,
+                self._shared_params(),
+                *read_rows(self, X, y, y_verified, separate, sample_weight, sources, groups),
                 seed=self._seed(),
                 watch=not self._needs_clean_data,
                 bar=type(self).__name__ if self.verbose == 1 else None,
@@ -324,14 +323,14 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             return int(torch.randint(2**31 - 1, ()))
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
-    def _shared_params(self, classes: NDArray) -> dict[str, Any]:
+    def _shared_params(self) -> dict[str, Any]:
         own = {name: getattr(self, name) for name in self._get_param_names() if name in _SHARED} | self._net_params
         device = self.device
         if device is None:
             parameters = self.module.parameters() if isinstance(self.module, nn.Module) else iter(())
             device = next((str(p.device) for p in parameters), "cpu")
         lines = max(int(self.verbose) - 1, 0)  # verbose=1 shows the progress bar
-        of_fit = {"classes": np.arange(len(classes)), "device": device, "verbose": lines}
+        of_fit = {"device": device, "verbose": lines}
         # torch's loaders take int, but no numpy scalars, such as those of parameter grids
         return {k: value.item() if isinstance(value, np.generic) else value for k, value in own.items()} | of_fit
 

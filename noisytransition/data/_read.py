@@ -1,7 +1,7 @@
 """Convert the data of `fit` to noisy and clean rows with class indices as labels."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -35,18 +35,6 @@ HOW_TO_PASS = (
 )
 
 
-class FitData(NamedTuple):
-    """Noisy and clean samples with class indices as labels, samples without any label, and the labels of all.
-
-    Noisy samples have a weight above 0. Clean samples have a ``sample_weight`` by their draw, if it is known.
-    """
-
-    noisy: Rows
-    clean: Rows
-    unlabelled: Rows
-    labels: Labels
-
-
 def read_rows(
     estimator: BaseEstimator,
     X: Samples,
@@ -56,8 +44,12 @@ def read_rows(
     sample_weight: Any,
     sources: Any,
     groups: Any,
-) -> FitData:
-    """Validate noisy and clean samples, and encode their labels; `clean` are X_clean, y_clean and y_clean_noisy."""
+) -> tuple[Rows, Rows, Rows, Labels]:
+    """Return noisy samples, clean samples and samples without any label, with class indices as labels, and all labels.
+
+    `clean` are X_clean, y_clean and y_clean_noisy. Noisy samples have a weight above 0. Clean samples have a
+    ``sample_weight`` by their draw, if it is known.
+    """
     draws = [name for name in _DRAWS if name in estimator.get_params(deep=False)]
     is_stratified = estimator.verified_sampling == "stratified"
     if draws and (is_stratified or sample_weight is not None):
@@ -91,7 +83,7 @@ def _separate_rows(estimator: BaseEstimator, X_clean: Any, rows: Rows) -> Rows:
     return beside
 
 
-def _with_labels(rows: Rows, beside: Rows | None, labels: Labels, *, by_label: bool) -> FitData:
+def _with_labels(rows: Rows, beside: Rows | None, labels: Labels, *, by_label: bool) -> tuple[Rows, Rows, Rows, Labels]:
     """Select noisy and clean samples, from `rows` or `beside`, and add their labels and weights."""
     in_X, of_clean = labels.positions
     has_label = labels.noisy >= 0
@@ -103,7 +95,7 @@ def _with_labels(rows: Rows, beside: Rows | None, labels: Labels, *, by_label: b
     if by_label and len(clean) and np.ptp(of_draw := labels.weights_of_draw()):
         weight = of_draw
     clean = clean.with_columns(label=labels.clean, sample_weight=weight)
-    return FitData(noisy, clean, rows.take(in_X[~has_label]), labels)
+    return noisy, clean, rows.take(in_X[~has_label]), labels
 
 
 # ---------------------------------------------------------------------------- the form of clean data

@@ -145,7 +145,7 @@ def params_of_fit(params: dict[str, Any], noisy: Rows, n_classes: int) -> dict[s
     Callbacks are copied and named. Raise for a device that cannot be used, and parameters without effect.
     """
     check_device(params["device"])
-    params = params | {"callbacks": named_callbacks(params)}
+    params = params | {"callbacks": named_callbacks(params), "classes": np.arange(n_classes)}
     if isinstance(params["optimizer"], str):
         params = params | {"optimizer": OPTIMIZERS[params["optimizer"].lower()]}
     of_module = [name for name in params if name.startswith("module__")]

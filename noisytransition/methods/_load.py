@@ -15,7 +15,7 @@ from ..nets import MLP, NoisyLabelNet
 from ..persistence import read
 
 # net parameters that affect predictions
-_OF_PREDICTION = ("module", "batch_size", "device", "dtype", "precision", "compile", "iterator_valid", "classes")
+_OF_PREDICTION = ("module", "batch_size", "device", "dtype", "precision", "compile", "iterator_valid")
 
 
 def load(
@@ -86,7 +86,8 @@ def load(
 
 
 def _net(clf: NoisyLabelClassifier, weights: dict[str, Tensor]) -> NoisyLabelNet:
-    params = {k: v for k, v in clf._shared_params(clf.classes_).items() if k.startswith(_OF_PREDICTION)}
+    params = {k: v for k, v in clf._shared_params().items() if k.startswith(_OF_PREDICTION)}
+    params["classes"] = np.arange(len(clf.classes_))
     if isinstance(clf.module, str):
         layers = [weight for weight in weights.values() if weight.ndim == 2]
         n_in = layers[0].shape[1]
