@@ -1,7 +1,6 @@
 """Joint training of network and T on noisy and clean samples, and out-of-fold posteriors."""
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from copy import copy
 from functools import partial
 from math import ceil
@@ -77,10 +76,10 @@ def predict_from_clean(run: FitContext, stage: str, clean: Rows, rows: Rows) -> 
     of_clean.params = run.params | {"callbacks": kept, "train_split": None, "labels": "clean"}
     if len(clean) < run.params["batch_size"] and "iterator_train__drop_last" in run.params:
         of_clean.params["iterator_train__drop_last"] = False  # it would drop all batches
-    with suppress(DivergenceError):
-        proba: NDArray = of_clean.train(stage, clean).predict_proba(rows)
-        return proba
-    return None
+    try:
+        return of_clean.train(stage, clean).predict_proba(rows)
+    except DivergenceError:
+        return None
 
 
 def train_on_both(run: FitContext, stage: str, noisy: Rows, clean: Rows, **params: Any) -> NoisyLabelNet:
