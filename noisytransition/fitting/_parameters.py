@@ -147,7 +147,7 @@ def params_of_fit(params: dict[str, Any], noisy: Rows, n_classes: int) -> dict[s
     check_device(params["device"])
     params = params | {"callbacks": named_callbacks(params), "classes": np.arange(n_classes)}
     if isinstance(params["optimizer"], str):
-        params = params | {"optimizer": OPTIMIZERS[params["optimizer"].lower()]}
+        params["optimizer"] = OPTIMIZERS[params["optimizer"].lower()]
     of_module = [name for name in params if name.startswith("module__")]
     if of_module and isinstance(params["module"], nn.Module):
         raise ValueError(f"{of_module} require a module class, but module is an instance. Set them in the instance.")
@@ -159,9 +159,9 @@ def params_of_fit(params: dict[str, Any], noisy: Rows, n_classes: int) -> dict[s
         params = sized | params | {"module": MLP}
     if params["max_epochs"] == "auto":
         steps = 1 if params["batch_size"] == -1 else ceil(len(noisy) / params["batch_size"])
-        params = params | {"max_epochs": max(_LEAST_EPOCHS, ceil(_LEAST_STEPS / steps))}
+        params["max_epochs"] = max(_LEAST_EPOCHS, ceil(_LEAST_STEPS / steps))
     if params["lr"] == "auto":
-        params = params | {"lr": _lr(params, noisy)}
+        params["lr"] = _lr(params, noisy)
     return params
 
 
