@@ -152,9 +152,9 @@ def params_of_fit(params: dict[str, Any], noisy: Rows, n_classes: int) -> dict[s
     if of_module and isinstance(params["module"], nn.Module):
         raise ValueError(f"{of_module} require a module class, but module is an instance. Set them in the instance.")
     if isinstance(params["module"], str):
-        if not _is_one_array(noisy.sample_shape):
+        n_in = _n_values(noisy)
+        if n_in is None:
             raise ValueError(f"module={params['module']!r} takes one array, but X has several parts. Pass a module.")
-        n_in = int(np.prod(noisy.sample_shape))
         sized = built_in(params["module"], n_in, n_classes, *_column_scale(noisy, n_in))
         params = sized | params | {"module": MLP}
     if params["max_epochs"] == "auto":
@@ -201,17 +201,17 @@ def _lr(params: dict[str, Any], noisy: Rows) -> float:
 def _width(module: nn.Module, noisy: Rows) -> float:
     """Mean sum of the absolute values of a sample; 1 if the first layer does not take all values of a sample."""
     first = next((layer for layer in module.modules() if isinstance(layer, nn.Linear)), None)
-    shape = noisy.sample_shape
-    if first is None or not _is_one_array(shape) or first.in_features != np.prod(shape):
+    if first is None or first.in_features != _n_values(noisy):
         return 1.0
     x = _some(noisy, first.in_features).inputs().to(first.weight.device, torch.float32).flatten(1)
     x = module[0](x) if isinstance(module, MLP) else x  # standardised
     return max(float(x.abs().sum(dim=1).mean()), 1.0)
 
 
-def _is_one_array(shape: Any) -> bool:
-    """Whether a sample of this shape is one array, not several parts with a shape each."""
-    return all(isinstance(size, int) for size in shape)
+def _n_values(rows: Rows) -> int | None:
+    """Number of values of a sample; None if it has several parts."""
+    shape = rows.sample_shape
+    return int(np.prod(shape)) if all(isinstance(size, int) for size in shape) else None
 
 
 def built_in(name: str, n_in: int, n_out: int, mean: NDArray[np.float64], scale: NDArray[np.float64]) -> dict[str, Any]:
