@@ -9,10 +9,9 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from skorch.callbacks import Callback
 from strategies import labels
 from torch import nn
-from training import Batches, StopAfter, floored, refused
+from training import Batches, On, StopAfter, floored, refused
 
 from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, GLCClassifier, transition_error
 from noisytransition.fitting._cross_fitting import fold_of_rows
@@ -224,13 +223,7 @@ def test_one_clean_sample_of_each_class(more):
     assert errors["gold"] > 1.2 * errors["gold-shrunk"]
 
 
-class Locked(Callback):
-    """Object that cannot be pickled."""
-
-    def __init__(self):
-        self.lock = threading.Lock()
-
-
 def test_threads_train_what_other_processes_cannot_have():
+    lock = threading.Lock()  # cannot be pickled
     with joblib.parallel_config("threading", n_jobs=2):
-        fit(60, max_epochs=1, callbacks=[Locked()])
+        fit(60, max_epochs=1, callbacks=[On(epoch_end=lambda net, **kwargs: lock.locked())])

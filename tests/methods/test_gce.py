@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 import torch
 from estimators import small
-from skorch.callbacks import Callback
 from skorch.helper import predefined_split
 from torch import nn
 from torch.utils.data import TensorDataset
-from training import StopAfter, fit_noisy
+from training import On, StopAfter, fit_noisy
 
 from noisytransition import GCEClassifier
 from noisytransition.losses import GeneralizedCrossEntropyLoss
@@ -18,38 +17,32 @@ fit = partial(fit_noisy, GCEClassifier)
 HALF = {"truncation": 0.5, "truncation_start": 1}
 
 
-class Spy(Callback):
-    """Keep the posteriors of all samples at the beginning of each epoch, and the samples of its batches."""
-
-    def __init__(self, X):
-        self.X, self.epochs = X, []
-
-    def on_epoch_begin(self, net, **kwargs):
-        with torch.random.fork_rng():
-            self.epochs.append((net.predict_proba(self.X), []))
-
-    def on_batch_end(self, net, batch=None, training=False, **kwargs):
-        if training:
-            self.epochs[-1][1].append((batch.columns["index"], batch.label))
-
-
 def spied(blobs, monkeypatch, **params):
     """For each epoch: posteriors at its beginning, and the weight of each sample by its index."""
-    spy, weights, forward = Spy(blobs[0].astype(np.float32)), [], GeneralizedCrossEntropyLoss.forward
+    seen, weights, forward = [], [], GeneralizedCrossEntropyLoss.forward
+
+    def epoch_begin(net, **kwargs):
+        with torch.random.fork_rng():
+            seen.append((net.predict_proba(blobs[0].astype(np.float32)), []))
+
+    def batch_end(net, batch=None, training=False, **kwargs):
+        if training:
+            seen[-1][1].append((batch.columns["index"], batch.label))
 
     def noting(self, logits, y, weight=None):
         weights.append(weight)
         return forward(self, logits, y, weight)
 
     monkeypatch.setattr(GeneralizedCrossEntropyLoss, "forward", noting)
-    fit(blobs, callbacks=[("spy", spy)], max_epochs=14, lr=0.5, truncation=0.5, **params)
+    note = On(epoch_begin=epoch_begin, batch_end=batch_end)
+    fit(blobs, callbacks=[note], max_epochs=14, lr=0.5, truncation=0.5, **params)
     given, epochs = iter(weights), []
-    for proba, batches in spy.epochs:
-        seen = {}
+    for proba, batches in seen:
+        of_samples = {}
         for index, label in batches:
             np.testing.assert_array_equal(label, blobs[1][index])
-            seen |= dict(zip(index.tolist(), next(given).tolist(), strict=True))
-        epochs.append((proba, seen))
+            of_samples |= dict(zip(index.tolist(), next(given).tolist(), strict=True))
+        epochs.append((proba, of_samples))
     return epochs
 
 

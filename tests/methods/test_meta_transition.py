@@ -3,9 +3,9 @@ import pytest
 import torch
 from estimators import small
 from sklearn.datasets import load_digits
-from skorch.callbacks import Callback, EarlyStopping
+from skorch.callbacks import EarlyStopping
 from torch import nn
-from training import Stages, floored, lowest_loss
+from training import On, Stages, floored, lowest_loss
 
 from noisytransition import (
     CrossEntropyClassifier,
@@ -112,32 +112,25 @@ def test_the_defaults_hold_on_a_module_and_inputs_of_any_scale():
 
 
 # ---------------------------------------------------------------------------- the selected epoch
-class Watch(Callback):
-    """T and calibrated clean loss after each epoch of the algorithm, by a search on a grid."""
-
-    def __init__(self, X_clean, y_clean):
-        self.clean, self.T, self.losses = (X_clean, y_clean), [], []
-
-    def on_epoch_end(self, net, **kwargs):
-        if isinstance(net.update, MetaGradient):
-            self.T.append(net.criterion_.transition_matrix)
-            self.losses.append(lowest_loss(net.predict_proba(self.clean[0].astype(np.float32)), self.clean[1]))
-
-    def __copy__(self):  # every stage would have its own
-        return self
-
-
 @pytest.mark.parametrize("lr", [0.1, 1.0])
 def test_T_and_number_of_epochs_are_those_of_the_lowest_clean_loss(blobs, lr):
-    watch = Watch(*blobs[2:4])
-    clf = fit(blobs, transition_lr=30.0, max_epochs=6, lr=lr, optimizer="sgd", callbacks=[watch])
-    best = int(np.argmin(watch.losses))
-    assert len(watch.losses) == 6
-    np.testing.assert_allclose(clf.histories_["meta_transition"][:, "calibrated_clean_loss"], watch.losses, rtol=1e-3)
-    np.testing.assert_array_equal(clf.transition_matrix_, watch.T[best])
-    np.testing.assert_array_equal(clf.transition_history_[1:], watch.T)
+    """The calibrated clean loss is that of a search on a grid."""
+    T, losses = [], []
+
+    def note(net, **kwargs):
+        if isinstance(net.update, MetaGradient):
+            T.append(net.criterion_.transition_matrix)
+            losses.append(lowest_loss(net.predict_proba(blobs[2].astype(np.float32)), blobs[3]))
+
+    given = {"transition_lr": 30.0, "max_epochs": 6, "lr": lr, "optimizer": "sgd"}
+    clf = fit(blobs, callbacks=[On(epoch_end=note)], **given)
+    best = int(np.argmin(losses))
+    assert len(losses) == 6
+    np.testing.assert_allclose(clf.histories_["meta_transition"][:, "calibrated_clean_loss"], losses, rtol=1e-3)
+    np.testing.assert_array_equal(clf.transition_matrix_, T[best])
+    np.testing.assert_array_equal(clf.transition_history_[1:], T)
     assert len(clf.histories_["refit"]) == best + 1
-    np.testing.assert_allclose(clf.net_.criterion_.transition_matrix, watch.T[best], rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(clf.net_.criterion_.transition_matrix, T[best], rtol=1e-4, atol=1e-6)
 
 
 def test_a_refit_is_glc_with_that_T_and_as_many_epochs(blobs):

@@ -5,7 +5,7 @@ import pytest
 import torch
 from estimators import NEED_CLEAN_DATA, WITHOUT_CLEAN_DATA
 from scipy.special import softmax
-from skorch.callbacks import Callback, Checkpoint, EarlyStopping, EpochScoring, LRScheduler, ProgressBar
+from skorch.callbacks import Checkpoint, EarlyStopping, EpochScoring, LRScheduler, ProgressBar
 from skorch.dataset import ValidSplit
 from torch import nn
 from training import Batches, On, assert_same, fit, fit_noisy
@@ -69,12 +69,10 @@ def test_early_stopping_ends_its_stage_and_no_more(cls, blobs, plain):
     assert clf.predict(blobs[0]).shape == (300,)
 
 
-class Worsens(Callback):
-    """Callback that gives the second epoch the best score."""
-
-    def on_epoch_end(self, net, **kwargs):
-        net.history.record("score", abs(len(net.history) - 2))
-        net.history.record("score_best", len(net.history) == 2)
+def score(net, **kwargs):
+    """Give the second epoch the best score."""
+    net.history.record("score", abs(len(net.history) - 2))
+    net.history.record("score_best", len(net.history) == 2)
 
 
 @pytest.mark.parametrize("kind", [EarlyStopping, Checkpoint])
@@ -82,7 +80,7 @@ def test_the_best_epoch_brings_T_back_with_the_weights(kind, blobs, tmp_path):
     best = EarlyStopping("score", patience=9, load_best=True)
     if kind is Checkpoint:
         best = Checkpoint("score_best", load_best=True, dirname=str(tmp_path))
-    clf = fit(MetaTransitionClassifier, blobs, callbacks=[Worsens(), best], max_epochs=4, transition_lr=100.0)
+    clf = fit(MetaTransitionClassifier, blobs, callbacks=[On(epoch_end=score), best], max_epochs=4, transition_lr=100.0)
     short = fit(MetaTransitionClassifier, blobs, max_epochs=2, warm_up_epochs=2, transition_lr=100.0, refit=False)
     assert not np.array_equal(clf.transition_matrix_, clf.transition_history_[-1])
     np.testing.assert_allclose(clf.transition_matrix_, clf.transition_history_[2], rtol=1e-6)
