@@ -90,7 +90,7 @@ def run(cell, seed):
     found = {"T": clf.transition_matrix_, "low": low, "high": high}
     rounded = {name: np.round(a, 4).tolist() for name, a in found.items()}
     std = clf.transition_std_[flips(data.transition_matrix)].mean()
-    return {"cell": cell, "seed": seed, **rounded, "std": float(std)}
+    return {"cell": cell, "seed": seed, **rounded, "std": round(float(std), 5)}
 
 
 def flips(T):

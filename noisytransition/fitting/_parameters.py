@@ -233,8 +233,8 @@ def _column_scale(rows: Rows, n_columns: int) -> tuple[NDArray[np.float64], NDAr
     exceed 1. Arrays, sparse matrices and Datasets with equal float32 values give the same result.
     """
     X = _some(rows, n_columns).inputs().numpy(force=True)
-    X = X.reshape(len(X), -1).astype(np.float32)
-    scale = np.maximum(1.0, np.abs(X).max(axis=0)).astype(np.float64)
+    X = X.reshape(len(X), -1).astype(np.float32, copy=False)
+    scale = np.maximum(1.0, np.maximum(X.max(axis=0), -X.min(axis=0))).astype(np.float64)
     filled = np.flatnonzero(2 * np.count_nonzero(X, axis=0) > len(X))
     X = X[:, filled].astype(np.float64, order="C")
     mean = np.zeros(n_columns)

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import torch
 from estimators import NEED_CLEAN_DATA, small
-from scipy.sparse import csr_array, random_array
+from scipy.sparse import csr_array
 from sklearn.datasets import load_wine
 from sklearn.model_selection import GridSearchCV
 from torch import nn
@@ -116,13 +116,6 @@ def test_built_in_networks_scale_the_columns(form, module):
     clf = CrossEntropyClassifier(module, lr=0.02, max_epochs=20, random_state=0)
     assert not told(clf, form(X), y)
     assert clf.fit(form(X), y).score(form(X), y) > 0.95
-
-
-def test_very_sparse_data_are_warned_of_by_em_only():
-    X, y = random_array((60, 2000), density=0.002, format="csr", dtype=np.float32, random_state=0), np.arange(60) % 2
-    verified = np.where(np.arange(60) % 3 == 0, y, -1)
-    assert any("TransitionClassifierCV" in said for said in told(EMTransitionClassifier(), X, y, y_verified=verified))
-    assert not told(CrossEntropyClassifier(), X, y)
 
 
 # ---------------------------------------------------------------------------- optimisers and networks by name
