@@ -67,6 +67,8 @@ def check_label_indices(
 ) -> NDArray[np.intp]:
     """Check that `y` holds class indices 0..c-1, and `n_rows` of them if given; return them as intp."""
     y = as_array(y, name)
+    if y.shape[1:] == (1,):  # a column
+        y = y[:, 0]
     if y.ndim != 1:
         raise ValueError(f"{name} has shape {y.shape}; pass a 1-d array of class indices.")
     if y.size and not np.issubdtype(y.dtype, np.integer):

@@ -31,6 +31,16 @@ def test_gold_is_the_mean_of_each_class(rows):
     np.testing.assert_allclose(half.sum(axis=1), 1, rtol=1e-12)
 
 
+def test_labels_can_be_a_column():
+    y = np.array([0, 1, 0, 1])
+    T = count_transition_matrix(y, y[::-1])
+    np.testing.assert_array_equal(count_transition_matrix(y[:, None], y[::-1, None]), T)
+    proba = np.eye(2)[[0, 1, 0, 1]]
+    np.testing.assert_array_equal(gold_transition_matrix(proba, y[:, None]), np.eye(2))
+    with pytest.raises(ValueError, match=r"shape \(4, 2\)"):
+        gold_transition_matrix(proba, proba.astype(int))
+
+
 def test_a_class_without_clean_rows_is_named_or_replaced():
     proba = [[0.9, 0.1, 0.0], [0.1, 0.8, 0.1]]
     with pytest.raises(ValueError, match="missing"):
