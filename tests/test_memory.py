@@ -55,6 +55,15 @@ def test_a_fit_does_not_copy_its_data(clf, form, wide, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("clf", [GLCClassifier(**NET), EMTransitionClassifier(**NET, cv=2)])
+def test_separate_clean_samples_are_joined_without_a_copy(clf, wide):
+    X, y, verified = wide
+    meta = X[verified >= 0], verified[verified >= 0]
+    clf.fit(X[:500], y[:500], meta=meta)  # what is loaded once
+    assert peak(lambda: clf.fit(X, y, meta=meta)) < 0.4 * X.nbytes
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize(
     "clf",
     [MetaTransitionClassifier(transition_init="anchor", train_split=ValidSplit(0.2)), EMTransitionClassifier(cv=None)],
