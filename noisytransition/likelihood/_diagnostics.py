@@ -48,7 +48,10 @@ _UNKNOWN_SHARES = (
     "each class has the same number of clean samples, unlike the noisy samples; if the clean samples are stratified, "
     "set verified_sampling='stratified'"
 )
-_NOT_VERIFIED = "no sample is verified: T rests on the classifier, and error bars are too short; verify 50 samples"
+_NOT_VERIFIED = (
+    "no sample is verified: T rests on the classifier alone, and its error bars are too short; verify 50 samples, such "
+    "as those of suggest_samples"
+)
 
 
 def diagnose(fit: NoiseFit, bars: TransitionUncertainty | None, classes: NDArray) -> dict[str, str]:
