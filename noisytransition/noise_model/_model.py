@@ -228,6 +228,7 @@ class LabelNoiseModel:
         self.best_candidate_ = int(fit.log_evidence.argmax())
         self.diagnostics_ = diagnose(fit, self.uncertainty_, self.classes_)
         self.out_of_fold_ = fit.all_samples
+        self._cross_fitted: Any = None
         self.sources_: SourceFit | None = None
         self.shares_of_views_: dict[str, float] | None = None
         if out_of_fold.sources is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -322,9 +321,12 @@ class Population:
         df = weights.sum() ** 2 / max((weights**2).sum(), TINY) - 1  # Kish, 1965
         return mean, variance * _student(df)
 
-    @cached_property
+    @property
     def _cross_fitted(self) -> tuple[list[NDArray], list[NDArray]]:
-        return self._predictions()
+        """Predictions without a batch, which the model keeps: ten fits of the noise."""
+        if self.model._cross_fitted is None:
+            self.model._cross_fitted = self._predictions()
+        return self.model._cross_fitted
 
     def _predictions(self, *batch: LabelledSamples) -> tuple[list[NDArray], list[NDArray]]:
         """Cross-fitted P(true | x, label) and P(true | x) of noisy samples, verified samples and a batch.

@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 
 from noisytransition import LabelNoiseModel, flip_labels
+from noisytransition.noise_model import _shares
 from noisytransition.noise_model._shares import Estimate, batch_shares, prediction_powered, strata_of_labels
 from noisytransition.transition import pair_noise
 
@@ -235,3 +237,23 @@ def test_shares_of_a_batch_with_other_shares_are_found(model, with_labels):
         of_one_class = model.class_shares(proba=PROBA[np.argsort(-PROBA[:, 0])[:50]])
         assert np.isfinite(of_one_class.to_numpy()).all()
         assert of_one_class.share[0] > 0.8
+
+
+def test_fits_without_folds_are_made_once(monkeypatch):
+    calls = []
+
+    def counted(*args, **params):
+        calls.append(len(args[0].clean))
+        return fit_noise(*args, **params)
+
+    fit_noise = _shares.fit_noise
+    monkeypatch.setattr(_shares, "fit_noise", counted)
+    model = fitted(np.arange(100))
+    first = model.class_shares()
+    assert calls == [90] * 10
+    model.accuracy_interval()
+    pd.testing.assert_frame_equal(model.class_shares(), first)
+    assert len(calls) == 10
+    model.fit(PROBA, NOISY, y_verified=verified_at(TRUE, np.arange(200)))
+    assert not model.class_shares().equals(first)
+    assert calls[10:] == [180] * 10
