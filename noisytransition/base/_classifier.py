@@ -496,7 +496,7 @@ def with_attributes(of: Any, attributes: dict[str, Any]) -> Any:
 
 _RECORDS = (Calibration, Candidate, Dependence, OutOfFold, LogLinear, OneT, SourceFit, SourceLabels)
 KINDS.update({cls: (list, cls._make) for cls in (*_RECORDS, TransitionUncertainty)})
-KINDS[LabelNoiseModel] = (lambda model: [vars(model) | {"_cross_fitted": None}], lambda parts: with_attributes(LabelNoiseModel(), *parts))
+KINDS[LabelNoiseModel] = (lambda model: [vars(model)], lambda parts: with_attributes(LabelNoiseModel(), *parts))
 
 
 def name_of(cls: type) -> str:
