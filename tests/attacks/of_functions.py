@@ -49,7 +49,7 @@ INDICES = [
     ("truth values", Y > 0, "integer class indices"),
     ("None", None, "1-d"),
     ("a number", 3, "1-d"),
-    ("two axes", Y[:, None], "1-d"),
+    ("two axes", np.stack([Y, Y], axis=1), "1-d"),
     ("ragged lists", [[0], [0, 1]], "equally long"),
 ]
 MATRIX_ARGUMENTS = {
