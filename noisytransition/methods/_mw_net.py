@@ -108,6 +108,11 @@ class MWNetClassifier(NoisyLabelClassifier):
         -------
         ndarray of shape (n_samples,)
             Weights in [0, 1].
+
+        Raises
+        ------
+        ValueError
+            If a label is not in `classes_`, or the number of labels is not n_samples.
         """
         proba = self.predict_proba(X)
         codes = complete_codes(y_noisy, self.classes_, len(proba))

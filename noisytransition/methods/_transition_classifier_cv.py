@@ -185,6 +185,11 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         Returns
         -------
         self
+
+        Raises
+        ------
+        ValueError
+            If labels or parameters are not valid; raised before any training.
         """
         self._forget()
         self._validate_params()
