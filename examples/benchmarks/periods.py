@@ -30,6 +30,7 @@ ROWS = RESULTS / "periods.jsonl"
 N_MONTHS = 12
 FALLS = (0.0, 0.2, 0.4)
 VERIFIED = (100, 300)
+ALARMS = ("false alarm", "in the first", "in three")
 CLASSIFIERS = {
     "logistic regression": lambda: TransitionClassifierCV(LogisticRegression()),
     "random forest": lambda: TransitionClassifierCV(RandomForestClassifier(min_samples_leaf=3, random_state=0)),
@@ -114,7 +115,7 @@ def report(machine):
     batches = []
     for name in CLASSIFIERS:
         of = [r for r in rows if r.get("classifier") == name]
-        batches.append((f"{name} ({len(of)} fits)", [share([r[key] for r in of]) for key in list(of[0])[2:]]))
+        batches.append((f"{name} ({len(of)} fits)", [share([r[key] for r in of]) for key in ALARMS]))
     n = sum("fall" in r for r in rows) // len(lines)
     parts = [
         "# Periods and new batches",
