@@ -73,15 +73,16 @@ def _from_warm_up(
     name: Any, run: FitContext, net: Any, percentile: float | Literal["auto"] | None
 ) -> NDArray[np.float64]:
     """Estimate T; "gold" and "gold-shrunk" use an anchor point for a class without clean samples."""
-    proba = net.predict_proba(run.noisy)
     if name == "anchor":
-        return anchor_transition_matrix(proba, percentile=percentile)
+        return anchor_transition_matrix(net.predict_proba(run.noisy), percentile=percentile)
     if name == "confusion":
-        return confusion_transition_matrix(proba, run.noisy.label)
+        return confusion_transition_matrix(net.predict_proba(run.noisy), run.noisy.label)
+    of_noisy = None
     if absent := classes_without_clean_rows(run):
         fact = f"No clean sample of class {shortened(absent)}: an anchor point gives its row of the initial T"
         warnings.warn(f"{fact}. Verify samples of this class.", stacklevel=5)
-    return gold_start(proba, net.predict_proba(run.clean), run.clean.label, is_shrunk=name == "gold-shrunk")
+        of_noisy = net.predict_proba(run.noisy)
+    return gold_start(of_noisy, net.predict_proba(run.clean), run.clean.label, is_shrunk=name == "gold-shrunk")
 
 
 def classes_without_clean_rows(run: FitContext) -> list[Any]:

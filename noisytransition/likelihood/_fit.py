@@ -265,9 +265,12 @@ def _rectified(fit: NoiseFit) -> Rectified:
 
 
 # ---------------------------------------------------------------------------- start, and predictions of clean samples
-def gold_start(proba: NDArray, proba_clean: NDArray, y: NDArray, *, is_shrunk: bool = True) -> NDArray[np.float64]:
-    """Initial T: mean probabilities of the clean samples of each class, or an anchor point; uniform without any."""
-    c = proba.shape[1]
+def gold_start(proba: Any, proba_clean: NDArray, y: NDArray, *, is_shrunk: bool = True) -> NDArray[np.float64]:
+    """Initial T: mean probabilities of the clean samples of each class, or an anchor point; uniform without any.
+
+    The probabilities of the noisy samples, `proba`, are only used for a class without clean samples.
+    """
+    c = proba_clean.shape[1]
     if not len(y):
         return np.full((c, c), 1 / c)
     missing = anchor_transition_matrix(proba) if len(np.unique(y)) < c else None

@@ -84,8 +84,11 @@ def rectified(
     columns = []
     for j in range(len(T)):
         mine = noisy_of_pairs == j
-        of_verified = (of[mine] for of in (of_pairs, true, weights, groups))
-        columns.append(_shares(posteriors[labels == j], design[labels == j], *of_verified))
+        columns.append(
+            _shares(
+                posteriors[labels == j], design[labels == j], of_pairs[mine], true[mine], weights[mine], groups[mine]
+            )
+        )
     shares, of_shares, of_model = np.stack(columns, axis=-1)
     counts = np.maximum(shares * sizes, 0)
     total = counts.sum(axis=1, keepdims=True) + TINY

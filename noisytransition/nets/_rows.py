@@ -181,9 +181,6 @@ class _TwoArrays:
         self.dtype = np.result_type(first, second)
         self.shape = (len(first) + len(second), *first.shape[1:])
 
-    def __len__(self) -> int:
-        return self.shape[0]
-
     def __getitem__(self, rows: NDArray[np.integer]) -> NDArray:
         n = len(self.first)
         of_second = np.flatnonzero(rows >= n)
