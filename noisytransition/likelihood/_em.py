@@ -134,11 +134,17 @@ def em_transition_matrix(
     check_finite(clean_weight, "clean_weight")
     check_finite(tol, "tol")
     T = np.full((c, c), 1 / c) if init is None else check_transition_matrix(init, c, "init")
-    y_noisy = check_label_indices(y_noisy, c, proba.shape[0], "y_noisy")
-    of_samples = proba, y_noisy, *_check_clean(proba_clean, y_clean, c)
-    max_iter = check_count(max_iter, 1, "max_iter")
-    first = first_maximum(*of_samples, T, prior, check_counts(counts, c), clean_weight, max_iter=max_iter, tol=tol)
-    found = first.finish()
+    found = first_maximum(
+        proba,
+        check_label_indices(y_noisy, c, proba.shape[0], "y_noisy"),
+        *_check_clean(proba_clean, y_clean, c),
+        T,
+        prior,
+        check_counts(counts, c),
+        clean_weight,
+        max_iter=check_count(max_iter, 1, "max_iter"),
+        tol=tol,
+    ).finish()
     return found if full_output else found.transition_matrix
 
 
@@ -228,7 +234,7 @@ class FirstMaximum(NamedTuple):
         found = self.found
         M: Any = found.prior
         a = found.strength
-        if not a and found.n_iter == MAX_ITER_FIRST:  # it has not converged
+        if not a and found.calibration and found.n_iter == MAX_ITER_FIRST:  # it has not converged
             found = self.likelihood.maximise(found.transition_matrix)._replace(prior=M)
         for _ in range(_MAX_ROUNDS if a else 0):
             found = self.likelihood.maximise(found.transition_matrix, a * M)._replace(prior=M, strength=a)

@@ -109,6 +109,14 @@ def test_the_log_likelihood_is_that_of_T(rows):
     assert found.log_evidence == found.log_likelihood
 
 
+def test_the_steps_are_at_most_those_given():
+    proba, y = draw(0, c=10, n=500, concentration=5.0)
+    for n_steps in (3, 99, 100):
+        found = after_many_steps(proba, y, tol=0.0, max_iter=n_steps, full_output=True)
+        assert found.n_iter == n_steps
+        assert found.log_evidence == found.log_likelihood
+
+
 def test_extrapolation_needs_few_steps(monkeypatch):
     """Plain steps, one after the other, need some hundreds here."""
     n_steps = []
