@@ -36,8 +36,7 @@ class NoiseModelMixin:
 
     Methods that judge labels use `predict_proba(X)`. For the samples of `fit`, they use the out-of-fold probabilities
     `oof_proba_`, if the classifier has them, since a network agrees too often with labels that it was trained on.
-    `class_shares` and `accuracy_interval` use the predictions that T is estimated from, in `TransitionClassifierCV`
-    those of its first step.
+    `accuracy_interval` is about out-of-fold predictions, too.
 
     Attributes
     ----------

@@ -299,6 +299,8 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         features = np.concatenate([fit.calibrated(fit.all_samples.candidates[0].proba), of_clean.features])
         proba = pooled(Views(features, clean=alone.out_of_fold), self.prediction_weights_)
         self.oof_proba_ = fit.all_samples.in_order(*np.split(proba, [n]))
+        predicted = proba.argmax(axis=1)
+        self.noise_model_._predicted = predicted[:n], predicted[n:]
         self.diagnostics_ = self.noise_model_.diagnostics_
         self.diagnostics_ |= worse_than_labels(proba[n:], labels.clean, labels.noisy_of_clean)
         for name in {"n_features_in_", "feature_names_in_"} & set(dir(self.estimator_)):

@@ -229,6 +229,8 @@ class LabelNoiseModel:
         self.diagnostics_ = diagnose(fit, self.uncertainty_, self.classes_)
         self.out_of_fold_ = fit.all_samples
         self._cross_fitted: Any = None
+        # out-of-fold predicted classes of noisy and of clean samples; None for the highest calibrated probabilities
+        self._predicted: tuple[NDArray[np.intp], NDArray[np.intp]] | None = None
         self.sources_: SourceFit | None = None
         self.shares_of_views_: dict[str, float] | None = None
         if out_of_fold.sources is not None:
@@ -469,8 +471,9 @@ class LabelNoiseModel:
         level : float in (0, 1), default=0.9
             Confidence level of the interval.
         of : {"classifier", "labels"}, default="classifier"
-            "classifier": the class with the highest calibrated probability. "labels": the noisy label (of
-            several sources, the most frequent label), which some verified samples must have.
+            "classifier": the class with the highest calibrated probability; of `TransitionClassifierCV`, the class
+            that it predicts out-of-fold. "labels": the noisy label (of several sources, the most frequent label), which
+            some verified samples must have.
         by : array-like of shape (n_samples,), optional
             Subgroup of each sample of X, as in `class_shares`.
 

@@ -217,6 +217,14 @@ def batch_shares(proba: NDArray, prior: NDArray) -> NDArray[np.float64]:
     return share
 
 
+def predicted_classes(model: Any) -> NDArray[np.intp]:
+    """Out-of-fold predicted class of each sample of the fit that is not verified."""
+    if model._predicted is not None:
+        return model._predicted[0]
+    proba = model.out_of_fold_.candidates[0].proba[:, : len(model.classes_)]
+    return model.calibrate(proba).argmax(axis=1)
+
+
 class Population:
     """Samples of a fitted `LabelNoiseModel`, of which the verified samples are a random subset."""
 
@@ -262,9 +270,10 @@ class Population:
         if of_labels:
             labels = self.of.noisy, self.of.noisy_of_clean
             used = used[0] & (self.of.noisy >= 0), used[1] & self._has_label()
-        else:  # of verified samples not by the model's calibration, which has seen their true labels
-            proba = self.model.calibrate(self.of.candidates[0].proba[:, : self.c])
-            labels = proba.argmax(axis=1), proba_verified.argmax(axis=1)
+        elif self.model._predicted is None:  # the model's calibration has seen the true labels of verified samples
+            labels = predicted_classes(self.model), proba_verified.argmax(axis=1)
+        else:
+            labels = self.model._predicted
         padded = [np.pad(p, ((0, 0), (0, self.d - self.c))) for p in posteriors]
         predicted, verified = (np.take_along_axis(p, y[:, None], axis=1) for p, y in zip(padded, labels, strict=True))
         right = (labels[1] == self.of.clean)[:, None].astype(float)

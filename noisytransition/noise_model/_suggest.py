@@ -13,6 +13,7 @@ from ..transition._checks import check_count, check_level
 from ..transition._estimation import normalise_rows
 from ..transition._noise import RandomState, as_generator
 from ._samples import LabelledSamples, data_frame
+from ._shares import predicted_classes
 
 #: estimates that verified samples can improve
 TARGETS = ("transition", "shares", "accuracy")
@@ -92,9 +93,7 @@ def _posterior_variances(model: Any, target: str) -> NDArray[np.float64]:
     """Posterior variance of each quantity in each sample that is not verified, of shape (n, k)."""
     posterior = model.posterior_of_fit()
     if target == "accuracy":
-        proba = model.out_of_fold_.candidates[0].proba[:, : len(model.classes_)]
-        predicted = model.calibrate(proba).argmax(axis=1)
-        posterior = np.take_along_axis(posterior, predicted[:, None], axis=1)
+        posterior = np.take_along_axis(posterior, predicted_classes(model)[:, None], axis=1)
     return posterior * (1 - posterior)
 
 
