@@ -4,12 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from estimators import WITH_TRANSITION, small
-from sklearn.exceptions import NotFittedError
-from training import fit
 
 from noisytransition import (
     EMTransitionClassifier,
-    ForwardClassifier,
     GLCClassifier,
     class_conditional_test,
     flip_labels,
@@ -111,7 +108,6 @@ def test_clean_samples_without_noisy_labels_or_without_noise(plain, blobs):
         ({"level": 1}, "level"),
         ({"max_samples": -1}, "max_samples"),
         ({"y_clean": [0, 1]}, "together"),
-        ({"y_clean_noisy": [0, 1]}, "together"),
         ({"X_clean": np.zeros((2, 4)), "y_clean": [0, 9]}, "y_clean"),
         ({"X_clean": np.zeros((2, 4)), "y_clean": [0, 1], "y_clean_noisy": [0]}, "y_clean_noisy"),
         ({"proba": np.full((299, 3), 1 / 3)}, "299"),
@@ -146,20 +142,3 @@ def test_flips_are_listed_by_falling_probability_and_the_rest_is_one_line(blobs)
     for bad in ({"top": -1}, {"least": 2}, {"least": np.nan}):
         with pytest.raises(ValueError, match=next(iter(bad))):
             clf.transition_summary(**bad)
-
-
-def test_standard_errors_are_those_of_the_last_fit(blobs):
-    X, y, *meta = blobs[:4]
-    clf = fit(EMTransitionClassifier, blobs)
-    first = clf.transition_std_
-    np.testing.assert_array_equal(first, clf.noise_model_.uncertainty_.std)
-    clf.fit(X[:150], y[:150], meta=meta)
-    np.testing.assert_array_equal(clf.transition_std_, clf.noise_model_.uncertainty_.std)
-    assert not np.array_equal(clf.transition_std_, first)
-
-
-def test_there_is_no_T_before_fit():
-    for method in ("transition_summary", "transition_interval"):
-        with pytest.raises(NotFittedError):
-            getattr(ForwardClassifier(), method)()
-    assert not hasattr(ForwardClassifier(), "transition_std_")

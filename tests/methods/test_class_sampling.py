@@ -4,10 +4,9 @@ from functools import cache
 
 import numpy as np
 import pytest
-from posteriors import verified_at
 
 from noisytransition import EMTransitionClassifier, transition_error
-from noisytransition.transition import count_transition_matrix, flip_labels
+from noisytransition.transition import flip_labels
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 T2 = [[0.9, 0.1], [0.3, 0.7]]
@@ -69,34 +68,3 @@ def test_without_folds_the_same_is_found():
     clf = fit(cv=None)
     np.testing.assert_allclose(clf.noise_model_.log_prior_ratio_, fit().noise_model_.log_prior_ratio_, atol=0.4)
     assert transition_error(T2, clf.transition_matrix_) < 0.2
-
-
-# ---------------------------------------------------------------------------- drawn by the given label
-def two_overlapping(seed, n=800):
-    """A rule calls a fifth of the positives negative; a quarter of the samples are positive."""
-    rng = np.random.default_rng(seed)
-    y = (rng.random(n) < 0.26).astype(int)
-    X = rng.normal(size=(n, 6)) + 1.2 * y[:, None]
-    return X, y, np.where((y == 1) & (rng.random(n) < 0.2), 0, y)
-
-
-@pytest.mark.slow
-def test_em_is_as_good_with_samples_that_were_not_drawn_at_random():
-    found = {"at random": [], "odds of 10": [], "all positives": []}
-    for seed in range(4):
-        X, y, noisy = two_overlapping(seed)
-        X_new, y_new, _ = two_overlapping(seed + 100)
-        rng, weights = np.random.default_rng(seed), np.where(noisy == 1, 10.0, 1.0)
-        rows = {
-            "at random": rng.choice(800, 60, replace=False),
-            "odds of 10": rng.choice(800, 60, replace=False, p=weights / weights.sum()),
-            "all positives": np.append(np.flatnonzero(noisy == 1), rng.choice(np.flatnonzero(noisy == 0), 40, False)),
-        }
-        for draw, results in found.items():
-            em = EMTransitionClassifier("linear", **FAST).fit(X, noisy, y_verified=verified_at(y, rows[draw]))
-            T = count_transition_matrix(y, noisy)
-            results.append((transition_error(T, em.transition_matrix_), 1 - em.score(X_new, y_new)))
-    for draw in ("odds of 10", "all positives"):
-        error, wrong = np.mean(found[draw], axis=0) - np.mean(found["at random"], axis=0)
-        assert error < 0.03, draw
-        assert wrong < (0.02 if draw == "odds of 10" else 0.05), draw  # only 40 samples of the larger given label

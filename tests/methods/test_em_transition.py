@@ -1,4 +1,4 @@
-"""Classifier and T by joint likelihood: held-out samples, selection, results."""
+"""Classifier and T by joint likelihood: held-out samples, selection, results, posteriors of the last training."""
 
 import functools
 import threading
@@ -9,14 +9,19 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
+from skorch.callbacks import EarlyStopping, LRScheduler
+from skorch.dataset import ValidSplit
 from strategies import labels
 from torch import nn
 from training import Batches, On, StopAfter, floored, refused
 
 from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, GLCClassifier, transition_error
 from noisytransition.fitting._cross_fitting import fold_of_rows
+from noisytransition.fitting._run import FitContext
 from noisytransition.likelihood import _fit
 from noisytransition.likelihood._shrinkage import shrunk_to_symmetric
+from noisytransition.nets._net import DivergenceError
 from noisytransition.transition import flip_labels, gold_transition_matrix, pair_noise, symmetric_noise
 
 SGD = {"optimizer": "sgd", "lr": 0.1, "optimizer__momentum": 0.9}
@@ -24,17 +29,17 @@ FAST = SGD | {"max_epochs": 8, "batch_size": 64, "random_state": 0, "cv": 2}
 PAIR, SYMMETRIC = pair_noise(3, 0.4), symmetric_noise(3, 0.5)
 
 
-def overlapping(T=PAIR, n=750):
-    """Classes that overlap: GLC's estimate is biased there."""
+def overlapping(T=PAIR, n=750, n_clean=90):
+    """Noisy samples of classes that overlap, where GLC's estimate is biased; clean ones; true labels of all."""
     rng = np.random.default_rng(0)
-    y = rng.integers(3, size=n + 90)
+    y = rng.integers(3, size=n + n_clean)
     X = rng.normal(size=(len(y), 2)) + 2.2 * np.array([[0, 0], [0, 1], [1, 0]])[y]
     y_noisy = flip_labels(y, T, random_state=0)
-    return X[90:], y_noisy[90:], (X[:90], y[:90]), y_noisy[:90]
+    return X[n_clean:], y_noisy[n_clean:], (X[:n_clean], y[:n_clean]), y
 
 
-def fit(n=750, T=PAIR, **params):
-    X, y, meta, _ = overlapping(T, n)
+def fit(n=750, T=PAIR, n_clean=90, **params):
+    X, y, meta, _ = overlapping(T, n, n_clean)
     return EMTransitionClassifier(**FAST | params).fit(X, y, meta=meta)
 
 
@@ -208,22 +213,92 @@ def test_T_starts_from_shrunk_mean_posteriors():
     assert np.abs(shrunk - gold).max() > 1e-3
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("more", [0, 1])
-def test_one_clean_sample_of_each_class(more):
-    """The mean posterior of one sample is shrunk, also if one class has a second; T is then more accurate."""
-    T, rng, m = pair_noise(12, 0.45), np.random.default_rng(0), 12 + more
-    y = np.concatenate([np.arange(m) % 12, rng.integers(12, size=1500)])
-    X = rng.normal(size=(12, 10))[y] + rng.normal(size=(len(y), 10))
-    y_noisy, errors = flip_labels(y[m:], T, random_state=0), {}
-    for start in ("gold-shrunk", "gold"):
-        clf = EMTransitionClassifier("linear", **FAST | {"cv": 3}, transition_init=start)
-        errors[start] = transition_error(T, clf.fit(X[m:], y_noisy, meta=(X[:m], y[:m])).transition_matrix_)
-    assert errors["gold-shrunk"] < 0.2
-    assert errors["gold"] > 1.2 * errors["gold-shrunk"]
-
-
 def test_threads_train_what_other_processes_cannot_have():
     lock = threading.Lock()  # cannot be pickled
     with joblib.parallel_config("threading", n_jobs=2):
         fit(60, max_epochs=1, callbacks=[On(epoch_end=lambda net, **kwargs: lock.locked())])
+
+
+# ---------------------------------------------------------------------------- posteriors of the last training
+def test_worthless_labels_do_no_harm():
+    X, _, meta, true = overlapping(n=600, n_clean=60)
+    clean = CrossEntropyClassifier(**SGD, max_epochs=20, batch_size=64, random_state=0).fit(*meta)
+    worthless = np.random.default_rng(0).permutation(true[60:])
+    clf = EMTransitionClassifier(**FAST | {"max_epochs": 20}).fit(X, worthless, meta=meta)
+    assert clf.score(X, true[60:]) > clean.score(X, true[60:]) - 0.05
+
+
+def test_labels_of_one_T_have_the_weight_of_bayes_rule():
+    X, y, (X_clean, y_clean), _ = overlapping(n=900, n_clean=120)
+    noisy = flip_labels(y_clean, PAIR, random_state=1)
+    clf = EMTransitionClassifier(**FAST).fit(X, y, meta=(X_clean, y_clean), y_clean_noisy=noisy)
+    assert clf.posterior_weights_["label"] == pytest.approx(1, abs=0.4)
+    assert list(clf.histories_) == ["warm_up", "fold_0", "fold_0_clean", "fold_1", "fold_1_clean", "clean", "em"]
+    assert clf.history_ == clf.net_.history == clf.histories_["em"]
+
+
+def test_a_labeller_that_repeats_the_features_has_a_lower_weight():
+    """Labels of a classifier of the features: they say little beyond these."""
+    X, _, (X_clean, y_clean), true = overlapping(n=900, n_clean=150)
+    labeller = LogisticRegression().fit(X[:40, :1], true[150:190])
+    y, noisy = labeller.predict(X[:, :1]), labeller.predict(X_clean[:, :1])
+    clf = EMTransitionClassifier(**FAST).fit(X, y, meta=(X_clean, y_clean), y_clean_noisy=noisy)
+    assert clf.posterior_weights_["label"] < 0.7
+    assert clf.posterior_weights_["clean"] > 0.1
+
+
+@pytest.mark.parametrize("n", [0, 1, 2])
+def test_the_network_of_clean_samples_needs_two_of_each_class(n):
+    X, y, (X_clean, y_clean), _ = overlapping(n=100)
+    kept = np.concatenate([np.flatnonzero(y_clean == i)[: n if i == 2 else 9] for i in range(3)])
+    clf = EMTransitionClassifier(**FAST).fit(X, y, meta=(X_clean[kept], y_clean[kept]))
+    assert ("clean" in clf.posterior_weights_) == ("clean" in clf.histories_) == (n == 2)
+
+
+# ---------------------------------------------------------------------------- what the user gives for the noisy rows
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"callbacks": [("early", EarlyStopping("valid_noisy_loss"))], "train_split": ValidSplit(5)}
+        | {"callbacks__early__patience": 2},
+        {"callbacks": [LRScheduler(torch.optim.lr_scheduler.OneCycleLR, max_lr=0.1, total_steps=4)]},
+        {"iterator_train__drop_last": True, "batch_size": 16},
+        {"module": nn.Sequential(nn.Linear(2, 4), nn.BatchNorm1d(4), nn.Linear(4, 3)), "batch_size": 3},
+    ],
+    ids=["stopping", "schedule", "drop_last", "normalised"],
+)
+def test_settings_for_many_samples_do_not_fail_on_few(params):
+    clf = fit(60, n_clean=12, max_epochs=4, **params)
+    assert np.isfinite(list(clf.posterior_weights_.values())).all()
+
+
+def test_trainings_on_clean_samples_have_no_schedule():
+    rates, halved = [], LRScheduler(torch.optim.lr_scheduler.StepLR, step_size=1, gamma=0.5)
+    note = On(epoch_end=lambda net, **kwargs: rates.append((net.labels, net.optimizer_.param_groups[0]["lr"])))
+    fit(60, n_clean=12, max_epochs=4, lr=0.2, callbacks=[halved, note])
+    assert {rate for labels, rate in rates if labels == "clean"} == {0.2}
+    assert len({rate for labels, rate in rates if labels == "noisy"}) > 1
+
+
+def test_nets_on_clean_samples_are_the_user_s():
+    """Frozen layers stay frozen, and inputs are augmented."""
+    module, sizes = nn.Sequential(nn.Linear(2, 4), nn.ReLU(), nn.Linear(4, 3)), []
+    module[0].requires_grad_(False)
+    clf = fit(100, n_clean=45, max_epochs=4, module=module, batch_transform=lambda x: sizes.append(len(x)) or x)
+    assert 45 in sizes  # all clean samples alone
+    assert (clf.net_.module_[0].weight == module[0].weight).all()
+
+
+def test_a_network_of_clean_samples_that_diverges_is_dropped(monkeypatch):
+    """The network of all clean samples diverges, those of the folds do not."""
+    train = FitContext.train
+
+    def diverging(run, stage, *args, **params):
+        if stage == "clean":
+            raise DivergenceError("not finite")
+        return train(run, stage, *args, **params)
+
+    monkeypatch.setattr(FitContext, "train", diverging)
+    clf = fit(100)
+    assert list(clf.posterior_weights_) == ["features", "label"]
+    assert np.isfinite(clf.predict_proba(overlapping(n=100)[0])).all()

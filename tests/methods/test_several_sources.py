@@ -8,8 +8,6 @@ import pytest
 import sklearn
 from estimators import small
 from sklearn.base import clone
-from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score, cross_validate
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
@@ -130,10 +128,6 @@ def test_folds_scores_and_pipelines():
     assert min(scores["test_own"].min(), scores["test_balanced"].min()) > 0.7
     for clf in (EM, CV):
         assert make_pipeline(StandardScaler(), clone(clf)).fit(X, TABLE).score(X_TEST, Y_TEST) > 0.8
-    rng = np.random.default_rng(0)
-    texts = [" ".join(rng.choice([name] * 4 + [*NAMES], 4)) for name in TRUE]
-    of_texts = TransitionClassifierCV(make_pipeline(TfidfVectorizer(), LogisticRegression()), random_state=0)
-    assert of_texts.fit(texts, TABLE).score(texts, TRUE) > 0.8
 
 
 def test_sources_are_routed_and_cut(routing):

@@ -15,7 +15,6 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -24,7 +23,7 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from training import refused
 
-from noisytransition import TransitionClassifierCV, VerifiedKFold, flip_labels, transition_error
+from noisytransition import TransitionClassifierCV, flip_labels, transition_error
 from noisytransition.transition import pair_noise
 
 T = pair_noise(3, 0.35)
@@ -203,26 +202,6 @@ def test_copies_and_parallel_folds_are_the_same():
         parallel = fitted(GaussianNB(), n_jobs=2)
     for other in pickle.loads(pickle.dumps(clf)), parallel, fitted(clone(clf).estimator):
         np.testing.assert_array_equal(other.predict_proba(X_TEST), expected)
-
-
-def test_searches_of_pipelines_reach_the_estimator():
-    clf = TransitionClassifierCV(make_pipeline(StandardScaler(), LogisticRegression()), random_state=0)
-    C = "transitionclassifiercv__estimator__logisticregression__C"
-    search = GridSearchCV(make_pipeline(StandardScaler(), clf), {C: [1e-4, 1.0]}, cv=VerifiedKFold(2))
-    search.fit(X, pd.DataFrame({"label": NOISY, "verified": KNOWN}))
-    assert search.best_params_ == {C: 1.0}
-    assert search.score(X_TEST, Y_TEST) > 0.85
-
-
-def test_a_table_of_given_and_verified_labels():
-    labels = pd.DataFrame({"verified": KNOWN, "given": NOISY})
-    clf = TransitionClassifierCV(GaussianNB(), random_state=0)
-    expected = of_clouds().predict_proba(X_TEST)
-    np.testing.assert_array_equal(clf.fit(X, labels).predict_proba(X_TEST), expected)
-    assert clf.score(X, labels) == clf.score(X[VERIFIED], Y[VERIFIED])
-    without = clone(clf).fit(X, labels.assign(given=labels["given"].where(~VERIFIED)))
-    beside = clone(clf).fit(X[~VERIFIED], NOISY[~VERIFIED], meta=(X[VERIFIED], Y[VERIFIED]))
-    np.testing.assert_array_equal(without.predict_proba(X), beside.predict_proba(X))
 
 
 def test_weights_of_samples():

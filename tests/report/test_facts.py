@@ -6,10 +6,8 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 from noise_reports import SomeClassifier, clean, judged, make
-from posteriors import simulated
 from scipy.stats import binomtest
 
-from noisytransition.likelihood import em_transition_matrix, transition_uncertainty
 from noisytransition.report import _facts as module
 from noisytransition.report._facts import _calibration
 
@@ -41,21 +39,6 @@ def test_share_of_wrong_labels_is_the_sum_over_classes_and_verified_samples_are_
     sentence = make(clf, clean=rows._replace(y_noisy=(rows.y + 1) % 7)).words["noise"][1]
     assert "80 verified samples: 80, or 100 %" in sentence
     assert "estimates disagree" in sentence
-
-
-def test_its_interval_covers_the_share_of_wrong_labels():
-    """Intervals at level 0.9 of a classifier with miscalibrated posteriors."""
-    T, covered, n_fits = 0.6 * np.eye(3) + 0.4 / 3, 0, 10
-    for seed in range(n_fits):
-        proba, y, noisy = simulated(seed, T, n=660, spread=2.0)
-        flat = proba**0.7 / (proba**0.7).sum(axis=1, keepdims=True)
-        found = em_transition_matrix(flat[60:], noisy[60:], proba_clean=flat[:60], y_clean=y[:60], full_output=True)
-        own, meta = found.calibration(flat[60:]), found.calibration(flat[:60])
-        bars = transition_uncertainty(own, noisy[60:], found.transition_matrix, proba_clean=meta).interval(0.9)
-        clf = SomeClassifier(NAMES[:3], T=found.transition_matrix, counts=found.counts.sum(axis=1), bars=bars)
-        noise = make(clf).facts["noise"]
-        covered += noise["low"] <= (y != noisy)[60:].mean() <= noise["high"]
-    assert covered >= 0.8 * n_fits
 
 
 # ---------------------------------------------------------------------------- T, flips, classes
