@@ -1,7 +1,6 @@
 """Bad parameters of classifiers. Each is tried with all classes that have it."""
 
 from attacks.problem import X_META, Y_META, Case
-from sklearn.linear_model import LogisticRegression
 from skorch.callbacks import EarlyStopping
 from torch import nn, optim
 
@@ -39,7 +38,6 @@ STARTS = [
 ]
 OF_METHODS = [
     *_cases("truncation", [0.0, 1.0, 1.5, "0.5", NAN]),
-    *_cases("q", [1.1]),
     *_cases("validation_fraction", [1.0, -0.1, "0.1", NAN, 1j]),
     *_cases("anchor_percentile", [0, 101, "all", -1, 1j], "percentile"),
     *_cases("cv", [1, 0, "3", 2.5]),
@@ -74,18 +72,13 @@ class _Function(nn.Module):
 # modules that do not return one logit per class and row, and words of the message
 MODULES = [
     ("softmax in a function", _Function(lambda z: z.softmax(1)), "returns probabilities"),
-    ("logits per class first", _Function(lambda z: z.T), "one logit per class"),
     ("two classes", nn.Linear(4, 2), "one logit per class"),
-    ("no second axis", _Function(lambda z: z[:, 0]), "one logit per class"),
     ("a tuple", _Function(lambda z: (z, z)), "returns shape tuple"),
-    ("nothing", _Function(lambda z: None), "returns shape NoneType"),
     ("classes", _Function(lambda z: z.argmax(1)), "one logit per class"),
     ("one row for the batch", _Function(lambda z: z.mean(0, keepdim=True)), "one logit per class"),
     ("NaN", _Function(lambda z: z * float("nan")), "NaN or infinite logits"),
     ("other features", nn.Linear(5, 3), "does not accept a batch"),
-    ("no forward pass", nn.ModuleList([nn.Linear(4, 3)]), "does not accept a batch"),
     ("no weight", nn.Identity(), "empty parameter list"),
-    ("a scikit-learn instance", LogisticRegression(), "'module' parameter of"),
 ]
 OF_NETS = [
     *_cases("device", ["gpu", "cuda:99", "meta", 3.5, "tpu"], "cannot be used"),

@@ -7,13 +7,9 @@ import pytest
 from estimators import CLASSIFIERS, WITH_TRANSITION, small
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from strategies import permutations, row_stochastic, transition_matrices
 
 from noisytransition import EMTransitionClassifier
-from noisytransition.likelihood import em_transition_matrix, transition_uncertainty
-from noisytransition.transition import confusion_transition_matrix
 
-# ---------------------------------------------------------------------------- fits
 NAMES = {
     "integers": np.array([-(2**60), 0, 7, 2**60]),
     "text": np.array(["?", "Ä", "日本", "zebra 🦓"]),
@@ -99,45 +95,3 @@ def test_all_numbers_that_double_precision_holds_are_the_same_input(dtype, blobs
     X, X_clean = (np.abs(rows).round().clip(0, 1) for rows in (X, X_clean))
     plain, other = (fitted(CLASSIFIERS[0], X.astype(t), y, X_clean.astype(t), y_clean) for t in (np.float64, dtype))
     np.testing.assert_array_equal(plain.predict_proba(X), other.predict_proba(X.astype(dtype)))
-
-
-# ---------------------------------------------------------------------------- functions
-@st.composite
-def relabelled(draw):
-    """Posteriors and labels, T, and another order of the classes."""
-    c = draw(st.integers(2, 5))
-    n = draw(st.integers(c, 25))
-    random = np.random.default_rng(draw(st.integers(0, 1000)))
-    # ties are broken by the order of the classes, as thresholds and largest entries are: so there are none
-    proba = 0.99 * draw(row_stochastic(n, c, least=1e-3)) + 0.01 * random.dirichlet(np.ones(c), n)
-    T = 0.99 * draw(transition_matrices(c, least=1e-3)) + 0.01 * random.dirichlet(np.ones(c), c)
-    s = np.concatenate([np.arange(c), draw(st.permutations(range(n)).map(np.array))[c:] % c])
-    return proba, s, T, draw(permutations(c))
-
-
-def _em(proba, s, T):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        return em_transition_matrix(proba, s, prior=None, max_iter=50)
-
-
-ESTIMATES = {
-    "confusion": lambda proba, s, T: confusion_transition_matrix(proba, s),
-    "em": _em,
-    "std": lambda proba, s, T: transition_uncertainty(proba, s, T).std,
-}
-
-
-@pytest.mark.parametrize("name", ESTIMATES)
-@settings(max_examples=25)
-@given(given_=relabelled())
-def test_another_order_of_the_classes_is_another_order_of_T(name, given_):
-    """Rename class i to order[i]."""
-    proba, s, T, order = given_
-    back = np.argsort(order)  # position of the new name k is the old class back[k]
-    estimate = ESTIMATES[name](proba, s, T)
-    other = ESTIMATES[name](proba[:, back], order[s], T[np.ix_(back, back)])
-    assert np.isfinite(estimate).all()
-    np.testing.assert_allclose(other, estimate[np.ix_(back, back)], atol=1e-6, rtol=1e-6)
-    if name != "std":
-        np.testing.assert_allclose(estimate.sum(axis=1), 1, atol=1e-9)

@@ -2,11 +2,10 @@ from functools import partial
 
 import numpy as np
 import pytest
-from torch import nn
 from training import Batches, fit_noisy, floored
 
 from noisytransition import CrossEntropyClassifier, ForwardClassifier
-from noisytransition.transition import anchor_transition_matrix, pair_noise
+from noisytransition.transition import anchor_transition_matrix
 
 fit = partial(fit_noisy, ForwardClassifier)
 
@@ -45,27 +44,3 @@ def test_the_percentile_of_the_anchors(blobs, warm_up_proba):
         T = anchor_transition_matrix(warm_up_proba, percentile=percentile)
         np.testing.assert_allclose(clf.transition_matrix_, floored(T), rtol=1e-6)
         assert not np.allclose(T, anchor_transition_matrix(warm_up_proba))
-
-
-def test_with_the_true_T_the_minimiser_is_the_clean_posterior():
-    """A table with one column, whose clean posterior is known and can be reached by the module."""
-    posterior = np.array([[0.9, 0.1], [0.6, 0.4], [0.3, 0.7], [0.1, 0.9]])
-    T = np.array([[0.7, 0.3], [0.2, 0.8]])
-    ones = np.rint(20 * (posterior @ T)[:, 1]).astype(int)  # noisy labels in exactly these shares
-    noisy = np.concatenate([np.arange(20) < n for n in ones]).astype(int)
-    sgd = {"optimizer": "sgd", "lr": 2.0, "optimizer__momentum": 0.9, "batch_size": -1, "max_epochs": 300}
-    clf = ForwardClassifier(nn.Linear(4, 2, bias=False), transition_init=T, **sgd)
-    clf.fit(np.eye(4).repeat(20, axis=0), noisy)
-    np.testing.assert_allclose(clf.predict_proba(np.eye(4)), posterior, atol=1e-3)
-    np.testing.assert_allclose(clf.predict_noisy_proba(np.eye(4)), posterior @ T, atol=1e-3)
-
-
-def test_every_start_is_a_floored_transition_matrix_and_an_array_is_T_itself(blobs):
-    for name in ("anchor", "confusion", "diagonal"):
-        T = fit(blobs, transition_init=name).transition_matrix_
-        np.testing.assert_allclose(T.sum(1), 1)
-        assert T.min() >= 1e-3 / 3 - 1e-12
-    T = pair_noise(3, 0.4)
-    clf = fit(blobs, transition_init=T)
-    np.testing.assert_allclose(clf.transition_matrix_, floored(T))
-    assert list(clf.histories_) == ["forward"]

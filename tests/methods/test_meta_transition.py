@@ -13,7 +13,6 @@ from noisytransition import (
     MetaTransitionClassifier,
     flip_labels,
     gold_transition_matrix,
-    transition_error,
 )
 from noisytransition.labels._draw import weights_by_given_label, weights_of_labels
 from noisytransition.transition import digits_noise, pair_noise, symmetric_noise
@@ -70,21 +69,6 @@ def test_as_published_a_new_network_is_the_last_one(blobs):
         assert list(clf.histories_) == ["warm_up", "meta_transition"]
         assert torch.equal(stages.weights[-2][-1 if from_warm_up else 0], stages.weights[-1][0])
         np.testing.assert_array_equal(clf.transition_matrix_, clf.transition_history_[-1])
-
-
-# ---------------------------------------------------------------------------- what is learned
-def test_a_wrong_start_is_mended_where_classes_overlap():
-    rng = np.random.default_rng(0)
-    y = rng.integers(3, size=1300)
-    X = rng.normal(size=(1300, 2)) + 1.5 * np.array([[0, 0], [0, 1], [1, 0]])[y]
-    T = np.array([[0.6, 0.4, 0.0], [0.0, 0.6, 0.4], [0.4, 0.0, 0.6]])
-    y_noisy = flip_labels(y, T, random_state=0)
-    params = {"transition_init": "diagonal", "max_epochs": 8, "optimizer": "sgd", "lr": 0.1, "random_state": 0}
-    clf = MetaTransitionClassifier(nn.Linear(2, 3), **params)
-    clf.fit(X[300:], y_noisy[300:], meta=(X[:300], y[:300]))
-    start, end = (transition_error(T, a) for a in (clf.transition_init_, clf.transition_matrix_))
-    assert end < 0.7 * start
-    assert end < transition_error(T, np.eye(3))
 
 
 def unseen_module():

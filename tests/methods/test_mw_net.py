@@ -1,5 +1,4 @@
 import copy
-from functools import partial
 
 import numpy as np
 import pytest
@@ -7,13 +6,9 @@ import torch
 from reference import meta_weight_net as twin
 from torch import nn
 from torch.nn import functional as F
-from training import On
-from training import fit as fit_blobs
+from training import On, fit
 
-from noisytransition import MWNetClassifier, flip_labels
-from noisytransition.transition import symmetric_noise
-
-fit = partial(fit_blobs, MWNetClassifier)
+from noisytransition import MWNetClassifier
 
 
 @pytest.mark.usefixtures("float64")
@@ -27,7 +22,7 @@ def test_a_fit_on_whole_batches_is_algorithm_1(blobs, kind, inner_lr):
     note = On(train_begin=lambda net, *args, **kwargs: started.append(copy.deepcopy(net.criterion_.weight_net)))
     params = {"batch_size": -1, "max_epochs": 5, "lr": 0.1, "optimizer": torch.optim.SGD}
     own = {"weight_lr": 0.05, "inner_lr": inner_lr, "optimizer__weight_decay": 0.01}
-    clf = fit(blobs, module=module, callbacks=[note], **own, **params)
+    clf = fit(MWNetClassifier, blobs, module=module, callbacks=[note], **own, **params)
     theirs, V = copy.deepcopy(module), started[0]
     optimizer = torch.optim.SGD(theirs.parameters(), lr=0.1, weight_decay=0.01)
     weight_optimizer = torch.optim.Adam(V.parameters(), lr=0.05, weight_decay=1e-4)
@@ -41,15 +36,3 @@ def test_a_fit_on_whole_batches_is_algorithm_1(blobs, kind, inner_lr):
     with torch.no_grad():
         weights = V(F.cross_entropy(theirs.eval()(noisy[0]), noisy[1], reduction="none")[:, None])[:, 0]
     np.testing.assert_allclose(clf.sample_weights(X, y), weights, rtol=1e-6)
-
-
-def test_flipped_samples_end_with_smaller_weights():
-    rng = np.random.default_rng(0)
-    y = rng.integers(3, size=900)
-    X = rng.normal(size=(900, 2)) + 5 * np.array([[0, 0], [0, 1], [1, 0]])[y]
-    noisy = flip_labels(y, symmetric_noise(3, 0.4), random_state=0)
-    clf = MWNetClassifier.as_published(weight_lr=1e-2, max_epochs=10, random_state=0)
-    clf.fit(X[100:], noisy[100:], meta=(X[:100], y[:100]))
-    weights, flipped = clf.sample_weights(X[100:], noisy[100:]), noisy[100:] != y[100:]
-    assert weights[flipped].mean() < 0.5 * weights[~flipped].mean()
-    assert clf.score(X, y) > 0.95

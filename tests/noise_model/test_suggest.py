@@ -81,31 +81,6 @@ def test_a_draw_follows_from_random_state_and_all_samples_are_drawn_for_certain(
     assert doubt[rows].mean() > 1.3 * doubt[100:].mean()
 
 
-@pytest.mark.slow
-def test_shares_and_accuracy_stay_unbiased_over_waves():
-    found = []
-    for seed in range(12):
-        proba, y, noisy = samples(seed, 1000)
-        rng = np.random.default_rng(seed + 1000)
-        rows, probability = rng.choice(len(y), 60, replace=False), np.full(len(y), np.nan)
-        now = fitted(proba, y, noisy, rows)
-        for target in ("shares", "accuracy"):
-            more = now.suggest_samples(80, target, random_state=rng)
-            probability[more.position] = more.probability
-            rows = np.append(rows, more.position)
-            now = fitted(proba, y, noisy, rows, probability)
-        labels = now.accuracy_interval(of="labels")
-        truth, shares = (y == noisy).mean(), now.class_shares()
-        errors = shares.share - np.bincount(y) / len(y)
-        inside = labels.lower <= truth <= labels.upper
-        found.append([labels.estimate - truth, (y == noisy)[rows].mean() - truth, *errors, inside])
-    errors = np.array(found)
-    bias, deviation = errors.mean(axis=0), errors.std(axis=0) / np.sqrt(len(errors))
-    assert (np.abs(bias) < 3 * deviation + 0.002)[[0, 2, 3, 4]].all()
-    assert bias[1] < -0.03  # without weights
-    assert errors[:, -1].mean() > 0.8
-
-
 # ---------------------------------------------------------------------------- plans
 @pytest.mark.parametrize("target", ["shares", "accuracy"])
 def test_a_plan_of_shares_by_trial(model, target):
@@ -153,22 +128,6 @@ def test_a_plan_of_rates_needs_no_samples_but_a_matrix():
     ):
         with pytest.raises(ValueError, match="Call fit"):
             ask()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("target", ["shares", "accuracy"])
-def test_planned_samples_give_the_width(target):
-    widths = []
-    for seed in range(2):
-        proba, y, noisy = samples(seed)
-        rows = np.random.default_rng(seed).choice(len(y), 100, replace=False)
-        now = fitted(proba, y, noisy, rows)
-        more = now.suggest_samples(max(now.plan_verification(target, 0.03).n_samples, 1), target, random_state=seed)
-        probability = np.ones(len(y))
-        probability[more.position] = more.probability
-        now = fitted(proba, y, noisy, np.append(rows, more.position), probability)
-        widths.append(now.plan_verification(target, 0.03).table.half_width.max())
-    assert 0.024 < np.mean(widths) < 0.034
 
 
 # ---------------------------------------------------------------------------- bad input
