@@ -1,6 +1,7 @@
 """Noise reports from arrays, without training a classifier."""
 
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -13,31 +14,18 @@ from noisytransition.report._facts import Clean, make_facts
 from noisytransition.report._report import _shown
 
 
-class SomeClassifier:
-    """T of random flips, with bounds around it; without bounds if `bars` is None."""
-
-    def __init__(self, names, T=None, counts=None, bars="around", diagnostics=None):
-        rng, c = np.random.default_rng(0), len(names)
-        flips = 0.7 * np.eye(c) + 0.3 * rng.dirichlet(np.full(c, 0.3), size=c)
-        random_counts = rng.uniform(20, 60, size=c)
-        self.classes_ = self.labels_ = np.array(list(names), dtype=object)
-        self.diagnostics_ = diagnostics or {}
-        self.sources_ = self.shares_of_views_ = None
-        self.transition_matrix_ = T = flips if T is None else T
-        self.noisy_class_counts_ = random_counts if counts is None else counts
-        if bars is not None:
-            self.transition_std_ = np.full_like(T, 0.05)
-            self.bars = (np.maximum(T - 0.05, 0), np.minimum(T + 0.1, 1)) if isinstance(bars, str) else bars
-
-    def transition_interval(self, level):
-        return self.bars
-
-    @property
-    def uncertainty_(self):
-        return getattr(self, "bars", None)
-
-    plan_verification = LabelNoiseModel.plan_verification
-    _flips = LabelNoiseModel._flips
+def some_model(names, T=None, counts=None, bars="around", diagnostics=None):
+    """Noise model with T of random flips, with bounds around it; without bounds if `bars` is None."""
+    rng, c = np.random.default_rng(0), len(names)
+    flips = 0.7 * np.eye(c) + 0.3 * rng.dirichlet(np.full(c, 0.3), size=c)
+    random_counts = rng.uniform(20, 60, size=c)
+    T = flips if T is None else T
+    model = LabelNoiseModel.from_transition_matrix(T, list(names), random_counts if counts is None else counts)
+    model.diagnostics_ = diagnostics or {}
+    if bars is not None:
+        bars = (np.maximum(T - 0.05, 0), np.minimum(T + 0.1, 1)) if isinstance(bars, str) else bars
+        model.uncertainty_ = SimpleNamespace(interval=lambda level: bars, std=np.full_like(T, 0.05))
+    return model
 
 
 def judged(T):

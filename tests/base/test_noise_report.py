@@ -47,6 +47,8 @@ def test_what_em_knows_is_there(plain, blobs):
     assert lines == [
         f"{f['true']} -> {f['noisy']} {f['probability']:.2f} [{f['low']:.2f}, {f['high']:.2f}]" for f in facts["flips"]
     ]
+    highest = max(f["high"] for f in facts["flips"])
+    assert em.transition_summary(0.8, least=1).startswith(f"6 other flips: each below 1, at most {highest:.2f}\n")
     test = class_conditional_test(y_test, noisy, proba=em.predict_proba(X_test), random_state=0)
     assert facts["one_transition_matrix"]["pvalue"] == test.pvalue
     assert facts["noise"]["verified"]["n_wrong"] == (noisy != y_test).sum()
@@ -54,16 +56,11 @@ def test_what_em_knows_is_there(plain, blobs):
     shares = facts["views"]  # what the classifier learned from
     assert set(shares) == set(em.posterior_weights_)
     assert sum(shares.values()) == pytest.approx(1)
-
-
-def test_samples_of_the_fit_are_judged_by_out_of_fold_probabilities(plain, blobs):
-    em = plain(EMTransitionClassifier)
-    X, y = blobs[:2]
-    proba = em.predict_proba(X)
-    of_fit, given = (em.noise_report(X, y, proba=of).facts["label_issues"] for of in (None, proba))
-    assert of_fit["agreement"] == (em.oof_proba_.argmax(axis=1) == y).mean()
+    proba = em.predict_proba(X)  # of samples of the fit, out-of-fold probabilities are the default
+    given = em.noise_report(X, y, proba=proba).facts["label_issues"]
+    assert facts["label_issues"]["agreement"] == (em.oof_proba_.argmax(axis=1) == y).mean()
     assert given["agreement"] == (proba.argmax(axis=1) == y).mean()
-    assert of_fit["n_issues"] != given["n_issues"]
+    assert facts["label_issues"]["n_issues"] != given["n_issues"]
 
 
 # ---------------------------------------------------------------------------- forms of data

@@ -9,7 +9,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.linear_model import LogisticRegression
 from skorch.callbacks import EarlyStopping, LRScheduler
 from skorch.dataset import ValidSplit
 from strategies import labels
@@ -147,18 +146,6 @@ def test_without_folds_three_trainings_are_enough():
     assert model.class_shares().share.sum() == pytest.approx(1)
 
 
-def test_error_bars_hold_T():
-    """tests/base/test_noise_report.py compares them with the summary."""
-    T = np.array([[0.6, 0.4, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
-    clf = fit(T=T)
-    low, high = clf.transition_interval(0.99)
-    assert ((low <= T) & (high >= T)).all()
-    assert (high - low).max() < 0.3
-    highest = clf.transition_interval()[1][~np.eye(3, dtype=bool) & (clf.transition_matrix_ < 0.2)].max()
-    rest = clf.transition_summary(least=0.2).splitlines()[1]
-    assert rest == f"5 other flips: each below 0.2, at most {highest:.2f}"
-
-
 def test_out_of_fold_probabilities_are_of_all_samples_of_X():
     X, y, (X_clean, y_clean), _ = overlapping(n=300)
     among = np.random.default_rng(0).permutation(len(X) + len(X_clean)) < len(X_clean)
@@ -235,16 +222,6 @@ def test_labels_of_one_T_have_the_weight_of_bayes_rule():
     assert clf.posterior_weights_["label"] == pytest.approx(1, abs=0.4)
     assert list(clf.histories_) == ["warm_up", "fold_0", "fold_0_clean", "fold_1", "fold_1_clean", "clean", "em"]
     assert clf.history_ == clf.net_.history == clf.histories_["em"]
-
-
-def test_a_labeller_that_repeats_the_features_has_a_lower_weight():
-    """Labels of a classifier of the features: they say little beyond these."""
-    X, _, (X_clean, y_clean), true = overlapping(n=900, n_clean=150)
-    labeller = LogisticRegression().fit(X[:40, :1], true[150:190])
-    y, noisy = labeller.predict(X[:, :1]), labeller.predict(X_clean[:, :1])
-    clf = EMTransitionClassifier(**FAST).fit(X, y, meta=(X_clean, y_clean), y_clean_noisy=noisy)
-    assert clf.posterior_weights_["label"] < 0.7
-    assert clf.posterior_weights_["clean"] > 0.1
 
 
 @pytest.mark.parametrize("n", [0, 1, 2])

@@ -14,14 +14,6 @@ from noisytransition.transition import confusion_transition_matrix, gold_transit
 fit = partial(fit_noisy, SModelClassifier)
 
 
-def test_T_is_learned_with_the_network(blobs):
-    clf = fit(blobs, max_epochs=10)
-    assert clf.transition_history_.shape == (11, 3, 3)
-    assert np.abs(clf.transition_matrix_ - clf.transition_init_).max() > 1e-3
-    np.testing.assert_allclose(clf.transition_matrix_.sum(1), 1)
-    np.testing.assert_allclose(clf.transition_history_[-1], clf.transition_matrix_)
-
-
 def test_it_starts_from_the_confusion_of_the_warm_up_and_goes_on_from_its_weights(blobs):
     X, y, X_clean, y_clean, *_ = blobs
     noisy_model = small(CrossEntropyClassifier, max_epochs=2).fit(X, y)

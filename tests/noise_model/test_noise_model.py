@@ -5,7 +5,7 @@ from functools import cache, partial
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from posteriors import labels_of, simulated, verified_at
 from reference.noise_model import slow_noise_model
@@ -77,21 +77,6 @@ def test_classes_and_samples_are_in_any_order(seed, p, random):
     posterior = moved.label_posterior(proba[:, p], place[noisy])
     np.testing.assert_allclose(posterior, model.label_posterior(proba, noisy)[:, p], atol=0.01)
     assert moved.diagnostics_.keys() == model.diagnostics_.keys()
-
-
-@given(SEEDS)
-@settings(max_examples=4)
-def test_samples_given_twice_make_the_error_bars_shorter_by_at_most_the_root_of_two(seed):
-    """With pairs by less: they contradict one T as much as before."""
-    proba, noisy, verified, _ = problem(seed, n=1000)
-    once = fit(proba, noisy, y_verified=verified)
-    twice = fit(*(np.concatenate([a, a]) for a in (proba, noisy)), y_verified=np.concatenate([verified] * 2))
-    assume(not (once.diagnostics_ or twice.diagnostics_))  # pairs given twice are more evidence against one T
-    np.testing.assert_allclose(twice.transition_matrix_, once.transition_matrix_, atol=0.02)
-    inside = once.transition_matrix_ > 0.1  # others are near a bound
-    ratio = (once.transition_std_ / twice.transition_std_)[inside]
-    assert ((ratio > 0.95) & (ratio < 1.1 * np.sqrt(2))).all()
-    assert ratio.mean() > 1.1
 
 
 def test_few_clean_samples_do_not_limit_T_of_many_noisy_ones():

@@ -156,21 +156,17 @@ def test_a_share_of_nearly_none_reaches_0_and_one_of_all_reaches_1():
 
 
 # ---------------------------------------------------------------------------- of a model
-def test_class_shares_are_a_table_of_the_classes(model):
+def test_class_shares_and_accuracies_hold_the_truth(model):
     shares = model.class_shares()
     assert list(shares) == ["share", "lower", "upper", "n_verified"]
     np.testing.assert_array_equal(shares.n_verified, np.bincount(model.out_of_fold_.clean))
     assert shares.index.tolist() == [0, 1, 2]
     assert shares.share.sum() == pytest.approx(1, abs=1e-6)
     assert np.abs(shares.share - np.bincount(TRUE) / len(TRUE)).max() < 0.05
-
-
-@pytest.mark.parametrize("of", ["classifier", "labels"])
-def test_accuracies_hold_the_truth(model, of):
-    right = NOISY == TRUE if of == "labels" else model.calibrate(PROBA).argmax(axis=1) == TRUE
-    found = model.accuracy_interval(0.99, of=of)
-    assert found.lower < right.mean() < found.upper
-    assert found.lower < found.estimate < found.upper
+    for of, predicted in (("labels", NOISY), ("classifier", model.calibrate(PROBA).argmax(axis=1))):
+        found = model.accuracy_interval(0.99, of=of)
+        assert found.lower < (predicted == TRUE).mean() < found.upper
+        assert found.lower < found.estimate < found.upper
 
 
 def test_bad_arguments_and_models_that_tell_no_shares_are_refused(model):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from browser import NEEDS_CHROMIUM, opened, overflow
-from noise_reports import SomeClassifier, clean, make
+from noise_reports import clean, make, some_model
 
 pytestmark = NEEDS_CHROMIUM
 NAMES = ["ant", 'bee, "the second"', "cat", "a class with a very long name that says all there is to say of it"]
@@ -11,7 +11,7 @@ NAMES = ["ant", 'bee, "the second"', "cat", "a class with a very long name that 
 
 @pytest.fixture(scope="module")
 def report():
-    clf = SomeClassifier(NAMES)
+    clf = some_model(NAMES)
     texts = [f"row {i}, with a comma and a rather long text that goes on for a while" for i in range(200)]
     return make(clf, clean=clean(clf.transition_matrix_), samples=texts, index=[f"r{i}" for i in range(200)])
 
@@ -19,9 +19,7 @@ def report():
 @pytest.fixture(scope="module")
 def many(report):
     """Fifty of sixty classes, and pictures."""
-    return make(
-        SomeClassifier([f"class {k}" for k in range(60)]), samples=np.random.default_rng(0).random((200, 3, 9, 12))
-    )
+    return make(some_model([f"class {k}" for k in range(60)]), samples=np.random.default_rng(0).random((200, 3, 9, 12)))
 
 
 def address(report, tmp_path):
@@ -111,7 +109,7 @@ def test_a_notebook_shows_it_in_a_frame_of_its_own(report, tmp_path):
 
 def test_hostile_names_run_nothing(tmp_path):
     names = ["<script>alert(1)</script>", "</script><img src=x onerror=alert(1)>", "\"'><svg onload=alert(1)>"]
-    report = make(SomeClassifier(names), samples=names[1:2] * 200, index=names[:1] * 200, title=names[2])
+    report = make(some_model(names), samples=names[1:2] * 200, index=names[:1] * 200, title=names[2])
     with opened(address(report, tmp_path)) as page:
         page.on("dialog", lambda dialog: pytest.fail(dialog.message))
         page.hover(".heat tbody tr:nth-child(1) td:nth-of-type(2)")

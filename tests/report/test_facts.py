@@ -5,7 +5,7 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
-from noise_reports import SomeClassifier, clean, judged, make
+from noise_reports import clean, judged, make, some_model
 from scipy.stats import binomtest
 
 from noisytransition.report import _facts as module
@@ -17,8 +17,8 @@ NAMES = [f"class {k}" for k in range(7)]
 
 # ---------------------------------------------------------------------------- share of wrong labels
 def test_share_of_wrong_labels_is_the_sum_over_classes_and_verified_samples_are_counted():
-    clf = SomeClassifier(NAMES)
-    T, (low, high) = clf.transition_matrix_, clf.bars
+    clf = some_model(NAMES)
+    T, (low, high) = clf.transition_matrix_, clf.transition_interval(0.9)
     rate = below = above = 0.0
     for i in range(7):
         weight = clf.noisy_class_counts_[i] / sum(clf.noisy_class_counts_)
@@ -43,7 +43,7 @@ def test_share_of_wrong_labels_is_the_sum_over_classes_and_verified_samples_are_
 
 # ---------------------------------------------------------------------------- T, flips, classes
 def test_flips_are_the_ten_largest_entries_off_the_diagonal():
-    clf = SomeClassifier(NAMES)
+    clf = some_model(NAMES)
     T = clf.transition_matrix_
     every = sorted(((T[i, j], NAMES[i], NAMES[j]) for i in range(7) for j in range(7) if i != j), reverse=True)
     facts = make(clf).facts
@@ -51,11 +51,14 @@ def test_flips_are_the_ten_largest_entries_off_the_diagonal():
     for flip in facts["flips"]:
         i, j = NAMES.index(flip["true"]), NAMES.index(flip["noisy"])
         assert flip["n_rows"] == clf.noisy_class_counts_[i] * T[i, j]
-        assert [flip["low"], flip["high"]] == [clf.bars[0][i, j], clf.bars[1][i, j]]
+        assert [flip["low"], flip["high"]] == [
+            clf.transition_interval(0.9)[0][i, j],
+            clf.transition_interval(0.9)[1][i, j],
+        ]
 
 
 def test_the_heat_map_has_the_classes_with_the_most_noise_and_sums_of_the_others(monkeypatch):
-    clf = SomeClassifier(NAMES)
+    clf = some_model(NAMES)
     every = make(clf).facts["classes"]
     monkeypatch.setattr(module, "_MOST_CLASSES", 3)
     facts = make(clf).facts
@@ -73,7 +76,7 @@ def test_the_heat_map_has_the_classes_with_the_most_noise_and_sums_of_the_others
 
 
 def risks(T, counts=(100, 100, 100), bars=None):
-    clf = SomeClassifier("abc", T=np.array(T, dtype=float), counts=np.array(counts, dtype=float), bars=bars)
+    clf = some_model("abc", T=np.array(T, dtype=float), counts=np.array(counts, dtype=float), bars=bars)
     return {of_class["class"]: of_class["risks"] for of_class in make(clf).facts["classes"]["listed"]}
 
 
@@ -93,7 +96,7 @@ def test_with_so_many_rows_the_interval_is_as_wide_as_it_should_be():
     T = np.array([[0.7, 0.3, 0], [0.5, 0.5, 0], [0, 0, 1.0]])
     half = Z * np.sqrt(0.3 * 0.7 / 100)  # 100 rows that were counted already are 100 rows less
     found, known = (
-        make(SomeClassifier("abc", T=T, bars=bars)).facts["classes"]["listed"] for bars in (None, (T - half, T + half))
+        make(some_model("abc", T=T, bars=bars)).facts["classes"]["listed"] for bars in (None, (T - half, T + half))
     )
     for of_class in found:
         rate, m = max(of_class["noise"], 0.05), of_class["n_to_verify"]
@@ -122,7 +125,7 @@ def test_calibration_by_a_loop_over_bins():
 
 
 def test_a_classifier_that_agrees_with_more_labels_than_are_right_has_memorised():
-    clf = SomeClassifier(NAMES)
+    clf = some_model(NAMES)
     right = 1 - make(clf).facts["noise"]["rate"]
     for agreement, memorised in (right + 0.01, False), (right + 0.1, True):
         report = make(clf, rows=judged(clf.transition_matrix_)._replace(agreement=agreement))

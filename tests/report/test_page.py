@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from noise_reports import Page, SomeClassifier, clean, judged, make
+from noise_reports import Page, clean, judged, make, some_model
 
 from noisytransition import LabelNoiseModel
 from noisytransition.report import NoiseReport, noise_report
@@ -27,7 +27,7 @@ HOSTILE = [
 
 @pytest.fixture(scope="module")
 def report():
-    clf = SomeClassifier(NAMES, diagnostics={"missing_class": "no clean row of class dog"})
+    clf = some_model(NAMES, diagnostics={"missing_class": "no clean row of class dog"})
     return make(clf, clean=clean(clf.transition_matrix_), samples=[np.eye(4)] * 200)
 
 
@@ -81,14 +81,14 @@ def test_sentences_are_on_the_page_which_loads_nothing(report):
 
 
 def test_what_is_missing_is_said_in_a_sentence():
-    report = make(SomeClassifier(NAMES, bars=None))
+    report = make(some_model(NAMES, bars=None))
     for reason in ("There are no intervals", "Not measured", "Not tested", "no interval"):
         assert reason in texts(report)
     assert report.facts["calibration"] is report.facts["noise"]["low"] is None
 
 
 def test_a_report_without_noise_and_without_wrong_labels():
-    clf = SomeClassifier(NAMES, T=np.eye(4), counts=np.full(4, 50.0), bars=(np.eye(4), np.eye(4)))
+    clf = some_model(NAMES, T=np.eye(4), counts=np.full(4, 50.0), bars=(np.eye(4), np.eye(4)))
     report = make(clf, rows=judged(np.eye(4))._replace(quality=np.ones(200)))
     assert report.facts["label_issues"]["listed"] == []
     assert "90 % interval: 0 % to 0 %" in str(report)
@@ -98,11 +98,11 @@ def test_a_report_without_noise_and_without_wrong_labels():
 
 # ---------------------------------------------------------------------------- text of others
 def test_nothing_that_a_user_names_is_markup():
-    clf = SomeClassifier(HOSTILE, diagnostics={"x": HOSTILE[0]})
+    clf = some_model(HOSTILE, diagnostics={"x": HOSTILE[0]})
     named = [HOSTILE[i % len(HOSTILE)] for i in range(200)]
     rows = clean(clf.transition_matrix_)
     report = make(clf, clean=rows, samples=named, index=named, title=HOSTILE[0])
-    harmless = make(SomeClassifier([f"class {k}" for k in range(len(HOSTILE))]), clean=rows)
+    harmless = make(some_model([f"class {k}" for k in range(len(HOSTILE))]), clean=rows)
     page = Page(report.to_html())
     kinds = [{tag for tag, _ in Page(each.to_html()).elements} for each in (report, harmless)]
     assert kinds[0] == kinds[1]
@@ -117,7 +117,7 @@ def test_nothing_that_a_user_names_is_markup():
 # ---------------------------------------------------------------------------- one file, and not a large one
 def test_the_page_does_not_grow_with_the_data():
     """A page with 200 random images of 32 x 32 pixels, which cannot be compressed."""
-    clf = SomeClassifier([f"a class with the number {k}" for k in range(300)])
+    clf = some_model([f"a class with the number {k}" for k in range(300)])
     rng = np.random.default_rng(0)
     given, quality = rng.integers(300, size=10**5), rng.random(10**5)
     rows = judged(clf.transition_matrix_)._replace(
