@@ -90,11 +90,7 @@ def _table(**columns):
 
 FIT = [
     *(Case(f"X: {name}", "fit", {"X": value, "y": Y}, words) for name, value, words in ROWS),
-    *(
-        Case(f"{form}: {name}", "fit", {form: (value, Y)} if form == "meta" else {form: value, "y_clean": Y}, words)
-        for form in ("meta", "X_clean")
-        for name, value, words in CLEAN_ROWS
-    ),
+    *(Case(f"meta: {name}", "fit", {"meta": (value, Y)}, words) for name, value, words in CLEAN_ROWS),
     *(Case(f"y: {name}", "fit", {"y": value}, words) for name, value, words in LABELS),
     *(
         Case(f"y_clean: {name}", "fit", {"X_clean": X, "y_clean": value}, words.replace("inconsistent", "labels"))

@@ -82,7 +82,9 @@ def test_a_group_is_in_one_fold_and_groups_of_one_sample_change_nothing(seed, cv
 
 
 class Watched(ClassifierMixin, BaseEstimator):
-    """Logistic regression that has never seen the group, in the first column, of a sample that it predicts."""
+    """Logistic regression that notes which groups, in the first column, it has seen of samples that it predicts."""
+
+    seen = ()
 
     def fit(self, X, y):
         self.groups_ = set(X[:, 0])
@@ -91,20 +93,17 @@ class Watched(ClassifierMixin, BaseEstimator):
         return self
 
     def predict_proba(self, X):
-        self.is_new_ = not self.groups_ & set(X[:, 0])
-        found = self.clf_.predict_proba(X[:, 1:])
-        return found if self.is_new_ else np.full_like(found, np.nan)
+        Watched.seen += (self.groups_ & set(X[:, 0]),)
+        return self.clf_.predict_proba(X[:, 1:])
 
 
-def test_a_clone_has_seen_no_sample_of_a_group_that_it_predicts():
-    predicted = np.column_stack([PATIENT, X])
+@pytest.mark.filterwarnings("ignore:.*pass groups=")
+@pytest.mark.parametrize("groups", [None, PATIENT])
+def test_a_clone_has_seen_no_sample_of_a_group_that_it_predicts(groups):
+    Watched.seen = ()
     clf = TransitionClassifierCV(Watched(), random_state=0)
-    with pytest.raises(ValueError, match="NaN"):
-        clf.fit(predicted, NOISY, y_verified=VERIFIED)
-    rows = clf._read(predicted, NOISY, VERIFIED, (None, None, None), None, None, PATIENT)
-    folds = np.concatenate(fold_of_samples(rows.labels, 3, 0))
-    given = np.concatenate([rows.labels.noisy, rows.labels.noisy_of_clean]), rows.weight
-    assert np.isfinite(clf._predicted(rows, folds, [given] * 3).candidates[0].proba).all()
+    clf.fit(np.column_stack([PATIENT, X]), NOISY, y_verified=VERIFIED, groups=groups)
+    assert any(Watched.seen[:3]) == (groups is None)  # the clones of all noisy labels are the first ones
 
 
 # ---------------------------------------------------------------------------- the same numbers

@@ -6,10 +6,8 @@ from skorch.callbacks import EarlyStopping
 from training import On, Stages, floored, lowest_loss
 
 from noisytransition import (
-    CrossEntropyClassifier,
     GLCClassifier,
     MetaTransitionClassifier,
-    gold_transition_matrix,
 )
 from noisytransition.labels._draw import weights_by_given_label, weights_of_labels
 from noisytransition.transition import symmetric_noise
@@ -26,13 +24,6 @@ def close(T, expected):
 
 
 # ---------------------------------------------------------------------------- starts of T
-def test_gold_is_the_mean_posterior_of_the_clean_samples_under_plain_cross_entropy(blobs):
-    X, y, X_clean, y_clean, *_ = blobs
-    warm_up = small(CrossEntropyClassifier, max_epochs=5).fit(X, y)
-    start = fit(blobs, warm_up_epochs=5, transition_lr=0.0).transition_init_
-    close(start, gold_transition_matrix(warm_up.predict_proba(X_clean), y_clean))
-
-
 def test_starts_without_a_warm_up(blobs):
     given = [[0.5, 0.25, 0.25], [0, 1, 0], [0.1, 0, 0.9]]
     y_clean = blobs[3]

@@ -1,4 +1,4 @@
-"""Samples that nobody labelled, and labels without features."""
+"""Samples that nobody labelled, labels without features, and labels that nobody verified."""
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,10 @@ from noisytransition import (
     LabelNoiseModel,
     TransitionClassifierCV,
     count_transition_matrix,
+    flip_labels,
+    transition_error,
 )
+from noisytransition.transition import pair_noise
 
 T = np.array([[0.85, 0.15], [0.25, 0.75]])
 LOGISTIC = TransitionClassifierCV(LogisticRegression(), random_state=0)
@@ -114,3 +117,48 @@ def test_labels_without_features(names):
     assert abs(model.transition_matrix_ - count_transition_matrix(y[known], codes[known])).max() < 0.15
     separate = LabelNoiseModel().fit(None, noisy[~known], y_clean=verified[known], y_clean_noisy=noisy[known])
     np.testing.assert_allclose(separate.transition_matrix_, model.transition_matrix_, atol=0.01)
+
+
+# ---------------------------------------------------------------------------- without verified samples
+PAIR = pair_noise(3, 0.3)
+EM = EMTransitionClassifier("linear", max_epochs=10, lr=0.02, cv=2, random_state=0)
+both = pytest.mark.parametrize("clf", [EM, LOGISTIC], ids=["EM", "CV"])
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=600)
+    X = (rng.normal(size=(600, 4)) + 4 * np.eye(4)[y]).astype(np.float32)
+    return X, y, flip_labels(y, PAIR, random_state=0)
+
+
+def fitted(clf, *data):
+    with pytest.warns(UserWarning, match="no sample is verified"):
+        return clf.fit(*data)
+
+
+@both
+def test_T_and_wrong_labels_are_found_and_shares_are_refused(clf, data):
+    X, y, y_noisy = data
+    fitted(clf, X, y_noisy)
+    assert "not_verified" in clf.diagnostics_
+    assert transition_error(PAIR, clf.transition_matrix_) < 0.25  # of the identity: 0.6
+    np.testing.assert_allclose(clf.predict_proba(X).sum(axis=1), 1, rtol=1e-6)
+    assert (clf.predict(X) == y).mean() > (y_noisy == y).mean() + 0.1
+    issues = clf.find_label_issues(X, y_noisy).position
+    assert (y_noisy != y)[issues].mean() > 0.8
+    assert clf.oof_proba_.shape == (600, 3)
+    with pytest.raises(ValueError, match="verified"):
+        clf.noise_model_.class_shares()
+
+
+@both
+def test_several_sources_are_taken_as_independent(clf, data):
+    X, y, y_noisy = data
+    fitted(clf, X, pd.DataFrame({"Ann": y_noisy, "Bob": flip_labels(y, PAIR, random_state=1), "rule": y}))
+    assert "independent" in clf.diagnostics_["sources_not_verified"]
+    summary = clf.noise_model_.source_summary()
+    assert (summary.weight == 1).all()
+    assert summary.right.idxmax() == "rule"
+    assert (clf.predict(X) == y).mean() > 0.9

@@ -163,8 +163,6 @@ def test_a_report_leaves_verified_samples_out_and_is_about_them():
         assert facts[part] == same[part]
     others = {"proba_clean": PROBA[:50], "y_clean": TRUE[:50]}  # these come before verified ones
     assert noise_report(model, PROBA, NOISY, y_verified=VERIFIED, **others).facts["calibration"]["n_rows"] == 50
-    with pytest.raises(ValueError, match="together"):
-        noise_report(model, PROBA, NOISY, y_clean=[0])
 
 
 def test_a_model_of_a_given_T_has_no_error_bars():

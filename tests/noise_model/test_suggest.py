@@ -136,7 +136,6 @@ def test_a_plan_of_rates_needs_no_samples_but_a_matrix():
     [
         (lambda m: m.suggest_samples(0), "n"),
         (lambda m: m.suggest_samples(1901), "1900"),
-        (lambda m: m.suggest_samples(2.5), "n"),
         (lambda m: m.suggest_samples(5, "T"), "target"),
         (lambda m: m.suggest_samples(5, random_state="seed"), "seed"),
         (lambda m: m.plan_verification("T"), "target"),
