@@ -83,11 +83,6 @@ CHECKED = [
 ]
 
 
-def _table(**columns):
-    """Given and verified labels as a data frame."""
-    return pd.DataFrame({"label": Y, "verified": pd.Series(VERIFIED)} | columns)
-
-
 FIT = [
     *(Case(f"X: {name}", "fit", {"X": value, "y": Y}, words) for name, value, words in ROWS),
     *(Case(f"meta: {name}", "fit", {"meta": (value, Y)}, words) for name, value, words in CLEAN_ROWS),
@@ -99,7 +94,7 @@ FIT = [
     ),
     *(Case(f"y_verified: {name}", "fit", {"y_verified": value}, words) for name, value, words in CHECKED),
     Case("clean rows twice", "fit", {"meta": (X_META, Y_META), "y_verified": VERIFIED}, "given 2 times"),
-    Case("a table of other names", "fit", {"y": _table().set_axis(["y", "checked"], axis=1)}, "'verified'"),
+    Case("a table of other names", "fit", {"y": pd.DataFrame({"y": Y, "checked": VERIFIED})}, "'verified'"),
     Case("clean rows without labels", "fit", {"X_clean": X_META}, "go together"),
     Case("clean rows alone", "fit", {"meta": X_META}, "must be a pair"),
     Case("names beside numbers", "fit", {"meta": (X_META, NAMES[Y_META])}, "number labels.*text labels"),

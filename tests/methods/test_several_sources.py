@@ -142,21 +142,6 @@ def test_sources_are_routed_and_cut(routing):
     np.testing.assert_array_equal(scores, without)
 
 
-# ---------------------------------------------------------------------------- bad input
-def test_hard_sources(clf):
-    """With one label, with none, always the same, with a class that nobody verified: results, never NaN."""
-    one = TABLE["careful"].first_valid_index()
-    table = TABLE.assign(once=TABLE["careful"].where(TABLE.index == one), never=None, always="bee")
-    table["verified"] = table["verified"].where(table["verified"] != "cat")
-    with pytest.warns(UserWarning, match="no clean sample of class"):
-        fitted = clone(clf).fit(X, table)
-    summary = fitted.noise_model_.source_summary()
-    assert summary.loc[["once", "never"], "n_labels"].tolist() == [1, 0]
-    assert not summary.drop(columns="worst_flip").isna().to_numpy().any()
-    assert np.isfinite(fitted.predict_proba(X)).all()
-    assert np.isfinite(fitted.label_posterior(X, table)).all()
-
-
 def test_a_saved_fit_is_of_its_sources(tmp_path):
     X, table, *_ = people(200)
     clf = clone(EM).set_params(max_epochs=1)
