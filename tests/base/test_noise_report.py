@@ -5,13 +5,7 @@ import pandas as pd
 import pytest
 from estimators import WITH_TRANSITION, small
 
-from noisytransition import (
-    EMTransitionClassifier,
-    GLCClassifier,
-    LabelNoiseModel,
-    class_conditional_test,
-    flip_labels,
-)
+from noisytransition import EMTransitionClassifier, GLCClassifier, LabelNoiseModel, class_conditional_test, flip_labels
 
 NAMES = np.array(["ant", "bee", "cat"])
 

@@ -1,6 +1,5 @@
 import numpy as np
-from estimators import small
-from training import Batches
+from training import Batches, fit, fit_noisy
 
 from noisytransition import CrossEntropyClassifier, FineTuningClassifier
 
@@ -15,19 +14,15 @@ def test_adam_is_fused_unless_another_implementation_is_selected(blobs):
 
 
 def test_fine_tuning_of_no_epochs_is_cross_entropy_to_the_bit(blobs):
-    X, y, X_clean, y_clean, *_ = blobs
-    plain = small(CrossEntropyClassifier).fit(X, y)
-    tuned = small(FineTuningClassifier, fine_tuning_epochs=0).fit(X, y, meta=(X_clean, y_clean))
-    np.testing.assert_array_equal(plain.predict_proba(X), tuned.predict_proba(X))
+    plain, tuned = fit_noisy(CrossEntropyClassifier, blobs), fit(FineTuningClassifier, blobs, fine_tuning_epochs=0)
+    np.testing.assert_array_equal(plain.predict_proba(blobs[0]), tuned.predict_proba(blobs[0]))
 
 
 def test_fine_tuning_goes_on_with_the_clean_rows_alone(blobs):
-    X, y, X_clean, y_clean, *_ = blobs
     batches = Batches()
-    clf = small(FineTuningClassifier, fine_tuning_epochs=10, fine_tuning_lr=0.05, callbacks=[batches])
-    clf.fit(X, y, meta=(X_clean, y_clean))
+    clf = fit(FineTuningClassifier, blobs, fine_tuning_epochs=10, fine_tuning_lr=0.05, callbacks=[batches])
     history = clf.histories_["fine_tuning"]
     assert history[-1, "train_loss"] < history[0, "train_loss"]
-    assert batches.sizes()[-1] == len(X_clean)
+    assert batches.sizes()[-1] == len(blobs[2])
     assert clf.net_.optimizer_.param_groups[0]["lr"] == 0.05
     assert list(clf.histories_) == ["cross_entropy", "fine_tuning"]

@@ -5,10 +5,7 @@ from estimators import small
 from skorch.callbacks import EarlyStopping
 from training import On, Stages, floored, lowest_loss
 
-from noisytransition import (
-    GLCClassifier,
-    MetaTransitionClassifier,
-)
+from noisytransition import GLCClassifier, MetaTransitionClassifier
 from noisytransition.labels._draw import weights_by_given_label, weights_of_labels
 from noisytransition.transition import symmetric_noise
 from noisytransition.updates import MetaGradient
