@@ -177,30 +177,24 @@ class Widened:
         self.width = width
 
 
-class Deep(CrossEntropyClassifier):
-    def __init__(self, module="mlp", *, depth=2, lr=0.5, **net_params):
+class Both(GLCClassifier, EMTransitionClassifier):
+    def __init__(self, module="mlp", *, lr=0.5, **net_params):
         super().__init__(module, lr=lr, **net_params)
-        self.depth = depth
 
 
-class WidenedDeep(Widened, Deep):
+class WidenedBoth(Widened, Both):
     pass
 
 
-class Passing(WidenedDeep):
-    def __init__(self, module="mlp", **net_params):
-        super().__init__(module, **net_params)
-
-
 def test_parameters_and_defaults_are_those_of_all_parents():
-    for cls in (WidenedDeep, Passing):
-        clf = clone(cls(depth=7, width=9, max_epochs=4).set_params(lr=0.25))
-        assert {"depth": 7, "width": 9, "max_epochs": 4, "lr": 0.25}.items() <= clf.get_params().items()
-        assert clf.set_params(width=8, depth=1).get_params()["width"] == 8
-        assert "depth=1" in repr(clf)
-    assert {"lr": 0.5, "width": 1, "depth": 2}.items() <= Passing().get_params().items()
-    assert inspect.signature(Passing.__init__).parameters["lr"].default == 0.5
-    assert repr(Passing()) == "Passing()"
+    given = {"cv": 4, "transition_init": "anchor", "width": 9, "max_epochs": 4}
+    clf = clone(WidenedBoth(**given).set_params(lr=0.25))
+    assert (given | {"lr": 0.25}).items() <= clf.get_params().items()
+    assert clf.set_params(width=8, cv=5).get_params()["width"] == 8
+    assert "cv=5" in repr(clf)
+    assert {"lr": 0.5, "width": 1, "cv": 3, "transition_init": "gold"}.items() <= WidenedBoth().get_params().items()
+    assert inspect.signature(Both.__init__).parameters["lr"].default == 0.5
+    assert repr(Both()) == "Both()"
 
 
 def test_all_methods_but_em_are_published_and_parameters_can_be_set_instead():

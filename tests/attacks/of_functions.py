@@ -124,7 +124,6 @@ def _numbers():
 OTHERS = [
     Case(f"{target}: {name}", f"{home_of(target)}.{target}", {"args": args, **given}, words)
     for target, name, args, given, words in [
-        ("flip_noise", "to itself", ({(0, 0): 0.2}, 2), {}, "must sum to 1"),
         ("flip_noise", "no pairs", ({0: 1}, 2), {}, "unpack"),
         ("flip_noise", "too much", ({(0, 1): 0.7, (0, 2): 0.7}, 3), {}, "must sum to 1"),
         ("superclass_noise", "two axes", ([[0, 1]], 0.2), {}, "1-d"),

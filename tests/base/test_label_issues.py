@@ -58,14 +58,12 @@ def test_labels_in_another_order_than_the_samples_are_warned_of(fitted, blobs, m
         getattr(GLCClassifier(), method)(X, given)
 
 
-@pytest.mark.parametrize("as_table", [True, False])
-def test_verified_samples_are_known(fitted, blobs, true_labels, as_table):
+def test_verified_samples_are_known(fitted, blobs, true_labels):
+    """They may also be in a table, as in samples of the fit below."""
     X, y, checked = blobs[0], blobs[1], np.arange(300) % 3 == 0
     verified = np.where(checked, NAMES[true_labels], None)
-    table = pd.DataFrame({"label": NAMES[y], "verified": verified})
-    given = ((X, table), {}) if as_table else ((X, NAMES[y]), {"y_verified": verified})
     issues, relabelled, quality, posterior, report = (
-        getattr(fitted, name)(*given[0], **given[1])
+        getattr(fitted, name)(X, NAMES[y], y_verified=verified)
         for name in ("find_label_issues", "relabel", "label_quality", "label_posterior", "noise_report")
     )
     every = fitted.find_label_issues(X, NAMES[y])

@@ -2,10 +2,8 @@ from functools import partial
 
 import numpy as np
 import pytest
-import torch
 import training
 from estimators import small
-from torch import nn
 
 from noisytransition import CrossEntropyClassifier, GLCClassifier
 from noisytransition.transition import anchor_transition_matrix, gold_transition_matrix
@@ -40,26 +38,6 @@ def test_noisy_and_clean_samples_are_shuffled_together(blobs):
         assert all(0 < is_clean.sum() < len(is_clean) for _, is_clean in epoch)
         assert sum(int(is_clean.sum()) for _, is_clean in epoch) == 60
     assert first[0][0] != second[0][0]
-
-
-@pytest.mark.usefixtures("float64")
-def test_whole_batches_agree_with_the_algorithm_written_by_hand(blobs):
-    X, y, X_clean, y_clean, *_ = blobs
-    torch.manual_seed(0)
-    module = nn.Linear(4, 3)
-    theirs = nn.Linear(4, 3)
-    theirs.load_state_dict(module.state_dict())
-    T = np.array([[0.6, 0.3, 0.1], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6]])
-    clf = fit(blobs, module=module, transition_init=T, batch_size=-1, max_epochs=4)
-    optimizer = torch.optim.SGD(theirs.parameters(), lr=0.1, momentum=0.9)
-    for _ in range(4):
-        p, gold = theirs(torch.tensor(X)).softmax(1), theirs(torch.tensor(X_clean)).softmax(1)
-        silver_loss = -((p @ torch.tensor(T))[range(len(y)), y]).log().sum()
-        loss = (silver_loss - gold[range(len(y_clean)), y_clean].log().sum()) / (len(y) + len(y_clean))
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    torch.testing.assert_close(clf.net_.module_.weight, theirs.weight, rtol=1e-9, atol=1e-12)
 
 
 def test_a_class_without_clean_samples_gets_an_anchor_and_a_warning_that_names_it(blobs):

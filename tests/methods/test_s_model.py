@@ -6,9 +6,7 @@ import torch
 from estimators import small
 from training import fit_noisy, floored
 
-from noisytransition import CrossEntropyClassifier, ForwardClassifier, SModelClassifier
-from noisytransition.losses import ForwardLoss
-from noisytransition.methods import start_of_transition
+from noisytransition import CrossEntropyClassifier, SModelClassifier
 from noisytransition.transition import confusion_transition_matrix, gold_transition_matrix
 
 fit = partial(fit_noisy, SModelClassifier)
@@ -23,22 +21,6 @@ def test_it_starts_from_the_confusion_of_the_warm_up_and_goes_on_from_its_weight
     gold = gold_transition_matrix(noisy_model.predict_proba(X_clean), y_clean)
     clf = small(SModelClassifier, transition_init="gold").fit(X, y, meta=(X_clean, y_clean))
     np.testing.assert_allclose(clf.transition_init_, floored(gold), rtol=1e-5)
-
-
-def test_with_T_frozen_it_is_the_forward_correction(blobs):
-    X, T = blobs[0], [[0.6, 0.3, 0.1], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6]]
-    frozen = fit(blobs, transition_init=T, transition_lr=0.0)
-    np.testing.assert_array_equal(frozen.transition_matrix_, frozen.transition_init_)
-
-    class Continued(ForwardClassifier):
-        """Forward correction from the same weights and with the same batches."""
-
-        def _fit(self, run):
-            start, warm_up = start_of_transition(run, self.transition_init, self.warm_up_epochs, needs_net=True)
-            self.net_ = run.train("s_model", module=warm_up.plain_module_, loss=ForwardLoss(start))
-
-    forward = small(Continued, transition_init=T, warm_up_epochs=2).fit(*blobs[:2])
-    np.testing.assert_array_equal(frozen.predict_proba(X), forward.predict_proba(X))
 
 
 @pytest.mark.parametrize("optimizer", [torch.optim.SGD, torch.optim.AdamW])

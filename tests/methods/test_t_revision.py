@@ -6,7 +6,6 @@ import torch
 import training
 from estimators import small
 from skorch.callbacks import EarlyStopping
-from skorch.dataset import ValidSplit
 
 from noisytransition import CrossEntropyClassifier, TRevisionClassifier
 from noisytransition.transition import anchor_transition_matrix
@@ -49,12 +48,6 @@ def test_every_stage_ends_with_its_best_epoch_on_the_same_held_out_noisy_rows(bl
     np.testing.assert_array_equal(clf.transition_matrix_, clf.transition_history_[best[2]])
     assert len(noted.held_out[0]) == 30
     assert all(rows == noted.held_out[0] for rows in noted.held_out)
-
-
-def test_a_split_of_the_user_s_takes_the_place_of_the_held_out_rows(blobs):
-    noted = training.Stages()
-    fit(blobs, train_split=ValidSplit(0.2, random_state=0), callbacks=[noted])
-    assert {len(rows) for rows in noted.held_out} == {60}
 
 
 def test_the_last_stage_has_its_own_optimiser(blobs):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from noise_reports import some_model
 from posteriors import verified_at
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
@@ -116,11 +117,15 @@ def test_wider_is_cheaper_and_words_say_how_many(model):
 
 
 def test_a_plan_of_rates_needs_no_samples_but_a_matrix():
-    given_T = LabelNoiseModel.from_transition_matrix([[0.9, 0.1], [0.3, 0.7]], ["a", "b"], class_counts=[500, 50])
+    T = np.array([[0.9, 0.1], [0.3, 0.7]])
+    given_T = LabelNoiseModel.from_transition_matrix(T, ["a", "b"], class_counts=[500, 50])
     plan = given_T.plan_verification(width=0.05)
     assert plan.table.n_to_verify.tolist() == [98, 228]  # z^2 r (1 - r) / 0.05^2
     assert plan.n_samples == 326
     assert "samples exist of class ['b']" in str(plan)
+    half_width = 1.6448536 * np.sqrt(T * (1 - T) / 50)  # 50 samples of each class that were counted already
+    known = some_model(["a", "b"], T, bars=(T - half_width, T + half_width)).plan_verification(width=0.05)
+    assert known.table.n_to_verify.tolist() == [48, 178]
     for ask in (
         lambda: given_T.plan_verification("shares"),
         lambda: given_T.suggest_samples(5),

@@ -1,7 +1,6 @@
 """Facts of a report, against loops."""
 
 import math
-from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ from scipy.stats import binomtest
 from noisytransition.report import _facts as module
 from noisytransition.report._facts import _calibration
 
-Z = NormalDist().inv_cdf(0.95)
 NAMES = [f"class {k}" for k in range(7)]
 
 
@@ -92,17 +90,10 @@ def test_risks_of_classes():
     assert risks(T, bars=(np.maximum(T - 0.1, 0), T + 0.1))["a"] == ["high noise", "could swap with b"]
 
 
-def test_with_so_many_rows_the_interval_is_as_wide_as_it_should_be():
-    T = np.array([[0.7, 0.3, 0], [0.5, 0.5, 0], [0, 0, 1.0]])
-    half = Z * np.sqrt(0.3 * 0.7 / 100)  # 100 rows that were counted already are 100 rows less
-    found, known = (
-        make(some_model("abc", T=T, bars=bars)).facts["classes"]["listed"] for bars in (None, (T - half, T + half))
-    )
-    for of_class in found:
-        rate, m = max(of_class["noise"], 0.05), of_class["n_to_verify"]
-        assert Z * np.sqrt(rate * (1 - rate) / m) <= 0.05 < Z * np.sqrt(rate * (1 - rate) / (m - 1))
-    of_a = [next(of for of in listed if of["class"] == "a")["n_to_verify"] for listed in (found, known)]
-    assert of_a[1] == of_a[0] - 100
+def test_samples_to_verify_are_those_of_a_plan():
+    model = some_model(NAMES)
+    planned = model.plan_verification(width=0.05).table.n_to_verify
+    assert {of["class"]: of["n_to_verify"] for of in make(model).facts["classes"]["listed"]} == planned.to_dict()
 
 
 # ---------------------------------------------------------------------------- calibration and rows
