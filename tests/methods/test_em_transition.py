@@ -146,18 +146,6 @@ def test_without_folds_three_trainings_are_enough():
     assert model.class_shares().share.sum() == pytest.approx(1)
 
 
-def test_out_of_fold_probabilities_are_of_all_samples_of_X():
-    X, y, (X_clean, y_clean), _ = overlapping(n=300)
-    among = np.random.default_rng(0).permutation(len(X) + len(X_clean)) < len(X_clean)
-    rows, labels = np.empty((len(among), X.shape[1])), np.empty(len(among), dtype=int)
-    rows[among], rows[~among], labels[among], labels[~among] = X_clean, X, y_clean, y
-    verified = np.where(among, labels, np.nan)
-    clf = EMTransitionClassifier(**FAST).fit(rows, np.where(among, np.nan, labels), y_verified=verified)
-    assert clf.oof_proba_.shape == (len(rows), 3)
-    np.testing.assert_array_equal(clf.oof_proba_[~among], fit(300).oof_proba_)
-    assert (clf.oof_proba_[among].argmax(axis=1) == y_clean).mean() > 0.7
-
-
 def test_folds_of_another_seed_are_not_taken_up(tmp_path):
     """Without a seed of the user's, a file of a fold alone does not tell which samples it held out."""
     X, y, meta, _ = overlapping(n=90)

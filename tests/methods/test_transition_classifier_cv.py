@@ -168,16 +168,6 @@ def test_noisy_labels_that_say_nothing_or_the_truth():
     assert transition_error(np.eye(3), clf.transition_matrix_) < 0.03
 
 
-def test_T_is_that_of_out_of_fold_probabilities_of_the_noisy_labels():
-    """tests/base/test_label_issues.py tests label issues and new labels."""
-    clf = of_clouds()
-    np.testing.assert_array_equal(clf.transition_matrix_, clf.noise_model_.transition_matrix_)
-    assert (np.abs(clf.transition_matrix_ - T) < 4 * clf.transition_std_ + 0.02).all()
-    assert clf.oof_proba_.shape == (900, 3)
-    for rows in (VERIFIED, ~VERIFIED):
-        assert (clf.oof_proba_[rows].argmax(axis=1) == Y[rows]).mean() > 0.85
-
-
 # ---------------------------------------------------------------------------- as in scikit-learn
 class SelfCleanedCV(SelfCleaned, TransitionClassifierCV):
     """Use the training samples as clean samples, for scikit-learn's checks."""
