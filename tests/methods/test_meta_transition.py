@@ -15,10 +15,6 @@ def fit(blobs, y_clean_noisy=None, **params):
     return small(MetaTransitionClassifier, **params).fit(X, y, meta=meta, y_clean_noisy=y_clean_noisy)
 
 
-def close(T, expected):
-    np.testing.assert_allclose(T, floored(expected), rtol=1e-4, atol=1e-6)
-
-
 # ---------------------------------------------------------------------------- starts of T
 def test_starts_without_a_warm_up(blobs):
     given = [[0.5, 0.25, 0.25], [0, 1, 0], [0.1, 0, 0.9]]
@@ -31,7 +27,7 @@ def test_starts_without_a_warm_up(blobs):
     counted /= counted.sum(axis=1, keepdims=True)
     for init, expected in (("diagonal", symmetric_noise(3, 0.2)), (given, given), ("count", counted)):
         clf = fit(blobs, transition_init=init, transition_lr=0.0, y_clean_noisy=y_clean_noisy)
-        close(clf.transition_init_, expected)
+        np.testing.assert_allclose(clf.transition_init_, floored(expected), rtol=1e-4, atol=1e-6)
         assert list(clf.histories_) == ["meta_transition", "refit"]
 
 
