@@ -114,9 +114,10 @@ class ForwardLoss(nn.Module):
         super().__init__()
         self.ignore_index = ignore_index
         T = np.asarray(transition_matrix)
-        if T.ndim != 2 or T.min() < 0:
+        if T.ndim != 2 or T.min() < 0 or not np.allclose(T.sum(axis=1), 1, atol=1e-3):
             kind = type(transition_matrix).__name__
-            raise ValueError(f"transition_matrix is a {kind} that is no matrix of probabilities. Pass T, not log T.")
+            fact = f"transition_matrix is a {kind} that is no matrix of probabilities, whose rows sum to 1"
+            raise ValueError(f"{fact}. Pass T, not log T, counts or the transpose.")
         log_T = np.log(np.maximum(T, MIN_ENTRY, dtype=np.float64))
         by_label = torch.as_tensor(log_T.T.copy(), dtype=torch.get_default_dtype())
         # in column order in memory, since a step reads the columns of its labels

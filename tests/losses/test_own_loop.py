@@ -154,7 +154,9 @@ def test_T_instead_of_log_T_raises_an_error(matrix):
     corrected_cross_entropy(z, y, F.log_softmax(torch.tensor(matrix), 1))
 
 
-@pytest.mark.parametrize("given", [LabelNoiseModel(), np.log(T), [0.5, 0.5]])
+@pytest.mark.parametrize(
+    "given", [LabelNoiseModel(), np.log(T), [0.5, 0.5], np.zeros((2, 2)), [[0.9, 0.8], [0.1, 0.2]]]
+)
 def test_a_loss_refuses_what_is_not_T(given):
     with pytest.raises(ValueError, match=f"is a {type(given).__name__} that is no matrix of probabilities"):
         ForwardLoss(given)

@@ -10,7 +10,7 @@ import pytest
 from estimators import SelfCleaned
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_digits, load_iris
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -243,3 +243,15 @@ def test_a_refit_keeps_nothing_of_the_former_fit():
     with pytest.raises(ValueError, match="at least 2 classes"):
         clf.fit(X, np.zeros(len(X)))
     assert not hasattr(clf, "classes_")
+
+
+def test_accuracy_interval_is_that_of_the_last_predictions():
+    X, y = load_digits(return_X_y=True)
+    noisy = flip_labels(y, pair_noise(10, 0.4), random_state=0)
+    verified = np.where(np.arange(len(y)) % 9 == 0, y, -1)
+    clf = TransitionClassifierCV(LogisticRegression(max_iter=300), random_state=0)
+    clf.fit(X / 16, noisy, y_verified=verified)
+    right = (clf.oof_proba_.argmax(axis=1) == y).mean()
+    interval = clf.accuracy_interval()
+    assert interval.lower <= right <= interval.upper
+    assert clf.plan_verification("accuracy").table.estimate.iloc[0] == interval.estimate
