@@ -49,8 +49,8 @@ _UNKNOWN_SHARES = (
     "set verified_sampling='stratified'"
 )
 _NOT_VERIFIED = (
-    "no sample is verified: T rests on the classifier alone, and its error bars are too short; verify 50 samples, such "
-    "as those of suggest_samples"
+    "no sample is verified: T rests on {} alone, and its error bars are too short; verify 50 samples, such as those of "
+    "suggest_samples"
 )
 
 
@@ -61,7 +61,8 @@ def diagnose(fit: NoiseFit, bars: TransitionUncertainty | None, classes: NDArray
     """
     of = fit.out_of_fold
     c = len(classes)
-    found = {"not_verified": _NOT_VERIFIED}
+    views = "the classifier" if of.sources is None else "the classifier and the agreement of sources"
+    found = {"not_verified": _NOT_VERIFIED.format(views)}
     if len(of.clean):
         is_random = not fit.log_prior_ratio.any()
         balanced = is_balanced(of.n_clean)

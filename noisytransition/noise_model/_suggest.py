@@ -207,7 +207,7 @@ def plan_shares(model: Any, target: str, width: float, level: float) -> Plan:
     words = _words(what, width, f"about {n} more samples of suggest_samples(target={target!r})" if n else "")
     if (goal <= 0).any():
         words = f"± {width:g} is out of reach: if all samples are verified, an interval of {what} is ± "
-        words += f"{z * np.sqrt(least.max()):.2g}."
+        words += f"{z * np.sqrt(least.max()):.2g} in the population that they come from."
     columns = {"estimate": p, "half_width": half_width, "n_verified": m, "n_to_verify": more}
     return Plan(data_frame(columns, table.index), n, words)
 
