@@ -62,7 +62,7 @@ def run(problem, seed):
     of = model.out_of_fold_
     unpaired = of._replace(noisy_of_clean=np.full(len(of.clean), -1), pairs=np.zeros_like(of.pairs))
     without = LabelNoiseModel()
-    without._fit_candidates(unpaired, model.labels_, clf.transition_init_, len(model.classes_))
+    without._fit_candidates(unpaired, model.labels_, len(model.classes_), clf.transition_init_)
     y = data.y_true[of.rows]
     found = {"pairs": measures(model, data.transition_matrix, y)}
     found["no pairs"] = measures(without, data.transition_matrix, y)

@@ -146,3 +146,16 @@ def relative_probabilities(
         bounds = f"{drawn.min():g} to {drawn.max():g}"
         raise ValueError(f"verified_probability is {bounds} for verified samples; pass finite numbers above 0.")
     return None if (drawn == 1).all() else drawn
+
+
+def relative_weights(sample_weight: ArrayLike, is_verified: NDArray[np.bool_], n_others: int) -> NDArray[np.float64]:
+    """Weights of samples, with mean 1 of those that are not verified, unless it is 0; 1 for `n_others` that follow."""
+    from sklearn.utils.validation import _check_sample_weight
+
+    rows = np.empty((len(is_verified), 1))
+    weights = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
+    is_noisy = ~is_verified & (weights > 0)
+    if is_noisy.any():
+        weights = weights / weights[is_noisy].max()  # equal weights become exactly 1
+        weights = weights / weights[is_noisy].mean()
+    return np.append(weights, np.ones(n_others))

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ._arrays import ENCODE_ALL, check_spelling, encode, has_minus_one, shortened
 from ._columns import Column, GivenLabels, SourceLabels, complete_column, encoded, read_column, split_columns
-from ._draw import read_groups, relative_probabilities, weights_of_draw, weights_of_labels
+from ._draw import read_groups, relative_probabilities, relative_weights, weights_of_draw, weights_of_labels
 
 # smallest number of clean samples for a warning that all their noisy labels are true: a choice, not measured
 _MANY = 20
@@ -77,23 +77,25 @@ def read_labels(
     columns: GivenLabels,
     n: int,
     separate: SeparateLabels | None = None,
+    sample_weight: ArrayLike | None = None,
     *,
     classes: NDArray | None = None,
-    ignored: NDArray[np.bool_] | bool = False,
     minus_one_is_label: bool = False,
 ) -> Labels:
     """Read the labels of n samples of X and of separate clean samples; their classes are the sorted labels by default.
 
-    -1 is missing in true labels, unless `minus_one_is_label`, or it is a given label or one of `classes`. A sample
-    that is `ignored` has no given label, unless it is verified.
+    -1 is missing in true labels, unless `minus_one_is_label`, or it is a given label or one of `classes`. A sample of
+    weight 0 is ignored, unless it is verified.
     """
+    separate = separate or SeparateLabels()
     given = read_column(columns.given, n, columns.name)
     is_label = minus_one_is_label or has_minus_one(given.labels, classes)
     true = read_column(columns.verified, n, "y_verified", minus_one_is_missing=not is_label)
-    unlabelled = ~(given.has_label | true.has_label | ignored)
-    is_given = given.has_label & (true.has_label | np.logical_not(ignored))
+    weights = None if sample_weight is None else relative_weights(sample_weight, true.has_label, separate.n)
+    is_used = true.has_label | (True if weights is None else weights[:n] > 0)
+    is_given = given.has_label & is_used
+    unlabelled = ~given.has_label & is_used & ~true.has_label
     given = Column(is_given, given.labels[is_given[given.has_label]])
-    separate = separate or SeparateLabels()
     by_name = {
         columns.name: given,
         "y_verified": true,
@@ -116,29 +118,8 @@ def read_labels(
         None if columns.by_source is None else columns.by_source.of_classes(all_classes),
         np.append(unlabelled, np.zeros(separate.n, dtype=bool)),
         read_groups(columns.groups, n, separate.n),
+        weights,
     )
-
-
-def read_weighted_labels(
-    columns: GivenLabels,
-    n: int,
-    separate: SeparateLabels | None,
-    sample_weight: ArrayLike | None,
-    classes: NDArray | None = None,
-) -> Labels:
-    """Read labels with the weights of the n samples of X; separate clean samples have the mean weight."""
-    if sample_weight is None:
-        return read_labels(columns, n, separate, classes=classes)
-    from sklearn.utils.validation import _check_sample_weight
-
-    weights = _check_sample_weight(sample_weight, np.empty((n, 1)), dtype=np.float64, ensure_non_negative=True)
-    labels = read_labels(columns, n, separate, classes=classes, ignored=weights == 0)
-    weights = np.append(weights, np.ones(len(labels.true) - n))
-    if labels.is_noisy.any():
-        largest = weights[labels.is_noisy].max()
-        weights[:n] /= largest  # equal weights become exactly 1
-        weights[:n] /= weights[labels.is_noisy].mean()
-    return replace(labels, weights=weights)
 
 
 # ---------------------------------------------------------------------------- labels of a fit
@@ -159,7 +140,7 @@ def labels_of_fit(
         raise ValueError(f"{columns.name} is None. Pass labels (requires y to be passed, but the target y is None).")
     if columns.verified is not None and separate is not None:
         raise ValueError("clean data was given 2 times, as verified samples of X and as meta. Pass one of them.")
-    labels = read_weighted_labels(columns, n, separate, sample_weight)
+    labels = read_labels(columns, n, separate, sample_weight)
     if columns.verified is not None and not len(labels.clean):
         advice = "Enter true labels; in cross-validation, use VerifiedKFold or shuffle the folds"
         raise ValueError(f"no sample is verified: y_verified, or the column 'verified', has no label. {advice}.")

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..labels._arrays import as_array, check_classes, in_class_order, sorted_classes, warn_of_order
 from ..labels._columns import GivenLabels, SourceLabels
 from ..labels._draw import is_balanced, is_chosen_by_suspicion, of_samples, weights_of_draw, weights_of_labels
-from ..labels._read import Labels, SeparateLabels, check_labels_of_fit, read_labels, read_weighted_labels
+from ..labels._read import Labels, SeparateLabels, check_labels_of_fit, read_labels
 from ..transition._checks import check_probabilities, checked_probabilities
 from ..transition._estimation import anchor_transition_matrix, pair_counts
 from ..transition._posterior import denoise_proba
@@ -148,7 +148,7 @@ def read_out_of_fold(
     separate = SeparateLabels(m, y_clean, y_clean_noisy)
     if classes is not None:
         classes = check_classes(classes, max(np.size(classes), c))
-    labels = read_weighted_labels(columns, n, separate, sample_weight, classes)
+    labels = read_labels(columns, n, separate, sample_weight, classes=classes)
     check_labels_of_fit(labels, "y_noisy", stacklevel=4)
     if classes is None:
         labels = labels.of_classes(_classes(proba, labels.classes, c))

@@ -228,7 +228,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         prior = in_class_order(self.prior, run.classes)  # an array, which can be saved
         show = partial(progress_bar, f"{run.bar}, transition matrix") if run.bar else iter
         model = LabelNoiseModel(prior=prior, verified_sampling=self.verified_sampling)
-        fit = model._fit_candidates(out_of_fold, run.classes, start, len(run.classes), show)
+        fit = model._fit_candidates(out_of_fold, run.classes, len(run.classes), start, show)
         self.noise_model_ = model
         self.diagnostics_ = model.diagnostics_
         self.transition_init_ = start
@@ -236,8 +236,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         epochs = np.array([candidate.epochs for candidate in out_of_fold.candidates])
         self.cv_results_ = {"epochs": epochs, "log_evidence": model.log_evidence_}
         if self.cv is not None:
-            best = out_of_fold.candidates[model.best_candidate_]
-            self.oof_proba_ = model.calibrate(out_of_fold.in_order(best.proba, best.proba_clean)).astype(np.float32)
+            self.oof_proba_ = model._samples_of_fit().proba.astype(np.float32)
         return fit
 
     # ---- checks

@@ -24,12 +24,12 @@ from ..data._warnings import warn_of_groups
 from ..fitting._cross_fitting import check_folds, fold_of_samples, joined
 from ..fitting._parameters import CONSTRAINTS
 from ..fitting._run import progress_bar
-from ..labels._arrays import in_class_order, warn_of_order
+from ..labels._arrays import warn_of_order
 from ..labels._read import Labels, SeparateLabels, labels_of_fit
 from ..likelihood._calibration import Calibration
 from ..likelihood._class_prior import shift_class_prior
 from ..likelihood._diagnostics import warn_of_reasons, worse_than_labels
-from ..likelihood._fit import NoiseFit, fit_noise, gold_start
+from ..likelihood._fit import NoiseFit
 from ..likelihood._out_of_fold import Candidate, OutOfFold, denoised, out_of_fold_of
 from ..likelihood._pool import Views, pool_weights, pooled, shares_of_views
 from ..likelihood._shrinkage import Prior, check_prior
@@ -230,16 +230,12 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         if not len(labels.clean):  # no calibration to the true label
             predicted, _ = denoised(predicted, len(labels.classes))
         model = LabelNoiseModel(prior=self.prior, verified_sampling=self.verified_sampling)
-        start = gold_start(*predicted.candidates[0][1:], labels.clean)
-        fit = model._fit_candidates(predicted, labels.classes, start, len(labels.classes))
+        fit = model._fit_candidates(predicted, labels.classes, len(labels.classes))
         self.noise_model_ = model
         alone = self._of_clean(rows, folds)
         targets, _ = self._targets(rows, fit, alone)
         predicted = self._predicted(rows, folds, targets[:-1])
-        start = gold_start(*predicted.candidates[0][1:], labels.clean)
-        prior = in_class_order(self.prior, labels.classes)
-        stratified = self.verified_sampling == "stratified"
-        self._keep(rows, fit_noise(predicted, start, prior, stratified=stratified), alone)
+        self._keep(rows, model._fit_noise(predicted, labels.classes), alone)
 
     def _predicted(self, rows: _Rows, folds: NDArray[np.intp], targets: list[_Target]) -> OutOfFold:
         """Train without each fold, on the labels in its place of `targets`, and predict it."""

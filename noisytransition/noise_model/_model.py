@@ -195,22 +195,28 @@ class LabelNoiseModel:
         anchors = None
         if self.proba_of == "noisy" and not len(out_of_fold.clean):
             out_of_fold, anchors = denoised(out_of_fold, c)
-        start = gold_start(*out_of_fold.candidates[0][1:], out_of_fold.clean)
-        self._fit_candidates(out_of_fold, labels, start, c)
+        self._fit_candidates(out_of_fold, labels, c)
         self.anchors_ = anchors  # after _fit_candidates, which sets None
         warn_of_reasons(self.diagnostics_, stacklevel=3)
         return self
 
+    def _fit_noise(
+        self, out_of_fold: OutOfFold, classes: NDArray, start: NDArray | None = None, show: Any = iter
+    ) -> NoiseFit:
+        """Fit the noise with the parameters of the model; the initial T is that of the clean samples by default."""
+        if start is None:
+            start = gold_start(*out_of_fold.candidates[0][1:], out_of_fold.clean)
+        prior = with_other_labels(in_class_order(self.prior, classes), len(classes), len(start))
+        return fit_noise(out_of_fold, start, prior, stratified=self.verified_sampling == "stratified", show=show)
+
     def _fit_candidates(
-        self, out_of_fold: OutOfFold, labels: NDArray, start: NDArray, c: int, show: Any = iter
+        self, out_of_fold: OutOfFold, labels: NDArray, c: int, start: NDArray | None = None, show: Any = iter
     ) -> NoiseFit:
         """Estimate T from the candidate with the highest evidence, and set the fitted attributes.
 
         The first c labels are classes.
         """
-        prior = with_other_labels(in_class_order(self.prior, labels[:c]), c, len(labels))
-        stratified = self.verified_sampling == "stratified"
-        fit, bars = with_error_bars(fit_noise(out_of_fold, start, prior, stratified=stratified, show=show))
+        fit, bars = with_error_bars(self._fit_noise(out_of_fold, labels[:c], start, show))
         out_of_fold = fit.out_of_fold
         self.classes_, self.labels_, self.anchors_ = labels[:c], labels, None
         self.transition_matrix_, self.transition_counts_ = fit.transition_matrix[:c], fit.counts[:c]

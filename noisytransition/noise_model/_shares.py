@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..labels._arrays import as_array, shortened
 from ..labels._columns import read_names
 from ..labels._draw import of_samples, sums_by_group
-from ..likelihood._fit import NoiseFit, fit_noise, folds_of
-from ..likelihood._shrinkage import with_other_labels
+from ..likelihood._fit import NoiseFit, folds_of
 from ..transition._estimation import TINY, jeffreys_interval, normalise_rows
 from ._samples import LabelledSamples
 
@@ -365,13 +364,12 @@ class Population:
         """Yield the verified samples of each fold, and a fit of the noise without them."""
         of = self.of
         T = np.vstack([self.model.transition_matrix_, np.eye(self.d)[self.c :]])
-        prior = with_other_labels(self.model.prior, self.c, self.d)
         # random folds: with fixed class shares, a class that is more frequent in a fold would be predicted too seldom
         rng = np.random.default_rng(0)
         order = rng.permutation(len(of.clean))
         some = rng.permutation(len(of.noisy)) < _NOISY_PER_VERIFIED * len(of.clean)
         for out in folds_of(order, _FOLDS, None if of.groups is None else of.groups[1]):
-            yield out, fit_noise(of.select(some, ~out), T, prior, stratified=False)
+            yield out, self.model._fit_noise(of.select(some, ~out), self.model.classes_, T)
 
     def _design(self, used: _Masks) -> tuple[Any, NDArray | None, Any, Any]:
         """Strata of the given labels if verified samples can have been drawn by these; weights, groups, and weights.
