@@ -44,7 +44,7 @@ def _epochs(history: History) -> list[dict[str, Any]]:
     return [{k: v for k, v in row.items() if is_plain(v)} | {"batches": []} for row in history]
 
 
-# by type: its parts, and how a value is made of them. base/_save.py adds named tuples
+# by type: its parts, and how a value is made of them. base/_classifier.py adds named tuples
 KINDS: dict[type, tuple[Callable[[Any], Any], Callable[[list[Any]], Any]]] = {
     **{kind: (list, kind) for kind in (list, tuple, set, frozenset)},
     **{kind: (dict.items, kind) for kind in (dict, OrderedDict)},

@@ -50,8 +50,8 @@ _RESERVED = {"criterion", "predict_nonlinearity", "classes", "warm_start", "data
 NET_NAMES = {name for net in (NeuralNet, NeuralNetClassifier) for name in inspect.signature(net).parameters}
 NET_NAMES -= {"args", "kwargs", *_RESERVED}
 
-# parameters that nets have under the same name
-_SHARED = NET_NAMES | {"dtype", "precision", "batch_transform"}
+# parameters of `NoisyLabelNet` that classifiers have under the same name
+_OF_NETS = {"dtype", "precision", "batch_transform"}
 # attribute of a constructor with its own signature, without the parameters of parents
 _WRITTEN = "__written_signature__"
 
@@ -324,7 +324,8 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _shared_params(self) -> dict[str, Any]:
-        own = {name: getattr(self, name) for name in self._get_param_names() if name in _SHARED} | self._net_params
+        params = self.get_params(deep=False).items()
+        own = {name: value for name, value in params if name in _OF_NETS or is_net_name(name)}
         device = self.device
         if device is None:
             parameters = self.module.parameters() if isinstance(self.module, nn.Module) else iter(())
@@ -430,14 +431,9 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
                     "skorch.NeuralNetClassifier such as module__... and optimizer__..."
                 )
 
-    @property
-    def _net_params(self) -> dict[str, Any]:
-        named = set(self._get_param_names())
-        return {name: value for name, value in vars(self).items() if is_net_name(name) and name not in named}
-
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         # including the skorch parameters that were set
-        return super().get_params(deep) | self._net_params
+        return super().get_params(deep) | {name: value for name, value in vars(self).items() if is_net_name(name)}
 
     def set_params(self, **params: Any) -> NoisyLabelClassifier:
         """Set parameters of the classifier or its nets, such as ``lr`` or ``module__hidden``, by name."""

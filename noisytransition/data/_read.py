@@ -15,7 +15,7 @@ from torch.utils.data import Dataset, Subset, TensorDataset
 
 from ..labels._arrays import as_array, has_minus_one, of_one_type, refuse_masked, warn_of_order
 from ..labels._columns import split_columns
-from ..labels._draw import weights_by_given_label
+from ..labels._draw import weights_of_draw
 from ..labels._read import Labels, SeparateLabels, labels_of_fit, read_labels
 from ..meta_gradient._forward_pass import ARRAYS, has_parts
 from ..nets import DatasetRows, Rows
@@ -246,4 +246,4 @@ def _weights_to_score(classifier: Any, labels: Labels) -> NDArray[np.float64]:
         return np.ones(len(labels.clean))
     of_fit = dict(zip(model.labels_.tolist(), model.out_of_fold_.label_weights, strict=True))
     of_label = np.array([of_fit.get(name, 1.0) for name in labels.classes.tolist()])
-    return weights_by_given_label(labels.noisy_of_clean, of_label)
+    return weights_of_draw(None, labels.noisy_of_clean, of_label)

@@ -235,13 +235,11 @@ def periods_in_order(column: Any) -> NDArray | None:
 def names_of_times(names: NDArray) -> NDArray:
     """Names; dates, periods and tuples as text, which can be saved and compared."""
     first = names[0] if len(names) else None
-    if isinstance(first, tuple):
+    if isinstance(first, tuple) or hasattr(first, "freq"):
         return np.array([str(name) for name in names])
     if hasattr(first, "to_datetime64"):
         names = names.astype("datetime64[us]")
-    if names.dtype.kind == "M":
-        return np.datetime_as_string(names, unit="auto")
-    return names.astype(str) if hasattr(first, "freq") else names
+    return np.datetime_as_string(names, unit="auto") if names.dtype.kind == "M" else names
 
 
 def warn_of_order(*data: Any) -> None:

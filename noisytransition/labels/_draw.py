@@ -112,20 +112,18 @@ def weights_of_labels(n_verified: NDArray, n_all: NDArray) -> NDArray[np.float64
     return np.divide((n + K) * shares, drawn, out=np.ones(len(n_all)), where=drawn > 0)
 
 
-def weights_by_given_label(noisy: NDArray, label_weights: NDArray) -> NDArray[np.float64]:
-    """Weights of samples, with mean 1, from those of their given labels; 1 if the given label is missing (-1)."""
+def weights_of_draw(drawn: NDArray | None, noisy: NDArray, label_weights: NDArray) -> NDArray[np.float64]:
+    """Weights of samples, with mean 1, by the probabilities of their draw; if these are unknown, by given label.
+
+    `label_weights` are those of the given labels. A sample whose given label is missing (-1) has weight 1.
+    """
+    if drawn is not None:
+        return 1 / drawn / (1 / drawn).mean()
     has_label = noisy >= 0
     weights = np.ones(len(noisy))
     each = label_weights[noisy[has_label]]
     weights[has_label] = each / each.mean() if each.any() else 1.0
     return weights
-
-
-def weights_of_draw(drawn: NDArray | None, noisy: NDArray, label_weights: NDArray) -> NDArray[np.float64]:
-    """Weights of samples, with mean 1, by the probabilities of their draw; if these are unknown, by given label."""
-    if drawn is None:
-        return weights_by_given_label(noisy, label_weights)
-    return 1 / drawn / (1 / drawn).mean()
 
 
 def relative_probabilities(

@@ -149,7 +149,7 @@ def labels_of_fit(
         warnings.filterwarnings("ignore", "The number of unique classes is greater")
         check_classification_targets(labels.classes)
     check_labels_of_fit(labels, columns.name, stacklevel=5)
-    _check_classes(labels, stacklevel=5)
+    _check_classes(labels)
     return labels
 
 
@@ -173,7 +173,7 @@ def check_labels_of_fit(labels: Labels, name: str, stacklevel: int) -> None:
         warnings.warn(f"{fact}. If they were corrected there, set them to missing.", stacklevel=stacklevel)
 
 
-def _check_classes(labels: Labels, stacklevel: int) -> None:
+def _check_classes(labels: Labels) -> None:
     """Raise for invalid classes, and warn of suspicious classes."""
     noisy = labels.names(labels.given[: labels.n_X])
     true = labels.names(labels.clean)
@@ -184,11 +184,11 @@ def _check_classes(labels: Labels, stacklevel: int) -> None:
         name = "y_verified" if labels.is_clean[: labels.n_X].any() else "y_clean"
         fact = f"{name} has the classes {shortened(absent)}, which no noisy label has; they are separate classes"
         advice = f"If they are spelt differently in y, correct them; {ENCODE_ALL}"
-        warnings.warn(f"{fact}. {advice}.", stacklevel=stacklevel)
+        warnings.warn(f"{fact}. {advice}.", stacklevel=5)
     if absent := sorted(set(labels.classes.tolist()) - noisy - true):
         fact = f"some sources give the labels {shortened(absent)}, which are not verified, nor the most frequent ones"
         advice = "They are separate classes; correct them or set them to missing"
-        warnings.warn(f"{fact}. {advice}.", stacklevel=stacklevel)
+        warnings.warn(f"{fact}. {advice}.", stacklevel=5)
     # -1 in addition to 0, 1, 2, ... marks missing labels; -1, 0 and 1 may be classes
     c = len(labels.classes)
     if c < 3 or labels.classes.tolist() != list(range(-1, c - 1)):
@@ -202,7 +202,7 @@ def _check_classes(labels: Labels, stacklevel: int) -> None:
     advice = "If -1 means unlabelled, drop these samples, and use NaN for verified samples without a given label"
     if c > 3:
         raise ValueError(f"{fact}. {advice}; if it is a class, rename it.")
-    warnings.warn(f"{fact}; -1 is taken as a class. {advice}.", stacklevel=stacklevel)
+    warnings.warn(f"{fact}; -1 is taken as a class. {advice}.", stacklevel=5)
 
 
 def complete_codes(y: ArrayLike | None, classes: NDArray, n: int, name: str = "y_noisy") -> NDArray[np.intp]:

@@ -772,22 +772,13 @@ class LabelNoiseModel:
     def _views(self, fit: NoiseFit) -> tuple[Views, Views]:
         """What features and labels say about noisy samples, and about clean ones by a calibration without each."""
         of = fit.all_samples
-        T = fit.transition_matrix
-        noisy = Views(fit.calibrated(of.candidates[0].proba), self._label_likelihood(of.noisy, of.rows, T))
-        likelihood = self._label_likelihood(of.noisy_of_clean, of.rows_of_clean, T)
-        return noisy, Views(left_out_of_clean(fit), likelihood)
-
-    def _label_likelihood(self, noisy: NDArray, rows: NDArray, T: NDArray) -> NDArray[np.float64]:
-        """Likelihood of the labels of samples of `fit` given each true class, shape (n, c); 1 without a label.
-
-        `rows` are positions in X; of several sources, it has the likelihood of all labels there.
-        """
-        likelihood = np.ones((len(noisy), len(self.classes_)))
+        of_noisy = self._likelihood(of.rows)
+        of_clean = self._likelihood(of.rows_of_clean)
         if self.sources_ is None:
-            likelihood[noisy >= 0] = floored(T).T[noisy[noisy >= 0]]
-        else:
-            likelihood[rows >= 0] = self._likelihood(rows[rows >= 0])
-        return likelihood
+            of_label = np.vstack([floored(fit.transition_matrix).T, np.ones(len(self.classes_))])  # -1: the last row
+            of_noisy = of_label[of.noisy]
+            of_clean = of_label[of.noisy_of_clean]
+        return Views(fit.calibrated(of.candidates[0].proba), of_noisy), Views(left_out_of_clean(fit), of_clean)
 
     def _samples_of_fit(self, proba: NDArray | None = None) -> LabelledSamples:
         """Samples of `fit` in the order of X, with these probabilities, by default its calibrated ones."""

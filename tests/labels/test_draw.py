@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 
 from noisytransition import LabelNoiseModel
-from noisytransition.labels._draw import is_chosen_by_suspicion, weights_by_given_label, weights_of_labels
+from noisytransition.labels._draw import is_chosen_by_suspicion, weights_of_draw, weights_of_labels
 from noisytransition.noise_model._shares import prediction_powered
 from noisytransition.transition import count_transition_matrix, flip_labels, transition_error
 
@@ -55,7 +55,7 @@ def distances(labels, noisy):
     """Distance of the shares of given labels from those of all, without and with weights."""
     of_all = np.bincount(noisy)
     counts = np.bincount(labels, minlength=len(of_all))
-    weights = weights_by_given_label(labels, weights_of_labels(counts, of_all))
+    weights = weights_of_draw(None, labels, weights_of_labels(counts, of_all))
     np.testing.assert_allclose(weights.mean(), 1)
     shares = counts / len(labels), np.bincount(labels, weights, minlength=len(of_all)) / len(labels)
     return [np.abs(of - of_all / of_all.sum()).sum() for of in shares]
@@ -90,9 +90,9 @@ def test_samples_drawn_at_random_are_as_good_with_weights():
 
 
 def test_a_missing_given_label_has_the_weight_one():
-    weights = weights_by_given_label(np.array([0, 1, 1, -1]), np.array([2.0, 0.5]))
+    weights = weights_of_draw(None, np.array([0, 1, 1, -1]), np.array([2.0, 0.5]))
     np.testing.assert_allclose(weights, [2, 0.5, 0.5, 1])
-    assert (weights_by_given_label(np.full(5, -1), np.ones(2)) == 1).all()
+    assert (weights_of_draw(None, np.full(5, -1), np.ones(2)) == 1).all()
     assert (weights_of_labels(np.zeros(3, int), np.array([4, 5, 6])) == 1).all()
 
 

@@ -6,7 +6,7 @@ from skorch.callbacks import EarlyStopping
 from training import Stages, floored
 
 from noisytransition import GLCClassifier, MetaTransitionClassifier
-from noisytransition.labels._draw import weights_by_given_label, weights_of_labels
+from noisytransition.labels._draw import weights_of_draw, weights_of_labels
 from noisytransition.transition import symmetric_noise
 
 
@@ -21,7 +21,7 @@ def test_starts_without_a_warm_up(blobs):
     y_clean = blobs[3]
     y_clean_noisy = (y_clean + (np.arange(60) % 3 == 0)) % 3
     of_all = np.bincount(np.append(blobs[1], y_clean_noisy))
-    weights = weights_by_given_label(y_clean_noisy, weights_of_labels(np.bincount(y_clean_noisy), of_all))
+    weights = weights_of_draw(None, y_clean_noisy, weights_of_labels(np.bincount(y_clean_noisy), of_all))
     counted = np.full((3, 3), 1 / 3)
     np.add.at(counted, (y_clean, y_clean_noisy), weights)
     counted /= counted.sum(axis=1, keepdims=True)

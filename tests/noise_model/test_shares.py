@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 
 from noisytransition import LabelNoiseModel, flip_labels
-from noisytransition.noise_model import _shares
+from noisytransition.noise_model import _model
 from noisytransition.noise_model._shares import Estimate, batch_shares, prediction_powered, strata_of_labels
 from noisytransition.transition import pair_noise
 
@@ -242,14 +242,14 @@ def test_fits_without_folds_are_made_once(monkeypatch):
         calls.append(len(args[0].clean))
         return fit_noise(*args, **params)
 
-    fit_noise = _shares.fit_noise
-    monkeypatch.setattr(_shares, "fit_noise", counted)
+    fit_noise = _model.fit_noise
+    monkeypatch.setattr(_model, "fit_noise", counted)
     model = fitted(np.arange(100))
     first = model.class_shares()
-    assert calls == [90] * 10
+    assert calls == [100] + [90] * 10
     model.accuracy_interval()
     pd.testing.assert_frame_equal(model.class_shares(), first)
-    assert len(calls) == 10
+    assert len(calls) == 11
     model.fit(PROBA, NOISY, y_verified=verified_at(TRUE, np.arange(200)))
     assert not model.class_shares().equals(first)
-    assert calls[10:] == [180] * 10
+    assert calls[11:] == [200] + [180] * 10
