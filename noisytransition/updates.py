@@ -260,11 +260,8 @@ class Truncation(Update):
         self.kept_ = torch.zeros(int(rows.max()) + 1, dtype=torch.bool)
         self.kept_[rows] = torch.cat(kept)
         if not self.kept_.any():
-            warnings.warn(
-                f"truncation={self.threshold} leaves no sample to train on, since no label has a higher probability. "
-                "Lower it, or start later.",
-                stacklevel=2,
-            )
+            fact = f"truncation={self.threshold} leaves no sample to train on"
+            warnings.warn(f"{fact}. Lower it, or start later.", stacklevel=2)
 
     def before_step(self, net: NoisyLabelNet, batch: Batch) -> None:
         """Set the weights of the samples of the batch."""

@@ -426,10 +426,8 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         own = self._get_param_names()
         for name in given:
             if name not in own and not is_net_name(name):
-                raise error(
-                    f"{type(self).__name__} has no parameter {name!r}. Valid parameters are {own} and parameters of "
-                    "skorch.NeuralNetClassifier such as module__... and optimizer__..."
-                )
+                skorch = "those of skorch.NeuralNetClassifier, such as module__hidden"
+                raise error(f"{type(self).__name__} has no parameter {name!r}. Valid are {own} and {skorch}.")
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         # including the skorch parameters that were set

@@ -53,10 +53,7 @@ def read_rows(
     draws = [name for name in _DRAWS if name in estimator.get_params(deep=False)]
     is_stratified = estimator.verified_sampling == "stratified"
     if draws and (is_stratified or sample_weight is not None):
-        raise ValueError(
-            f"sample_weight and verified_sampling='stratified' cannot be combined with {draws}, which also control "
-            "sampling. Omit one."
-        )
+        raise ValueError(f"sample_weight and verified_sampling='stratified' need the default sampling. Omit {draws}.")
     warn_of_order(X, y, y_verified, sample_weight, sources, groups)
     if y is None and _is_dataset(X):
         y = _labels_of_pairs(X, "X")
@@ -75,8 +72,7 @@ def _separate_rows(estimator: BaseEstimator, X_clean: Any, rows: Rows) -> Rows:
     """
     beside = validate_rows(estimator, X_clean, reset=False, name="X_clean")
     if beside.sample_shape != rows.sample_shape:
-        shapes = f"samples of X_clean have the shape {beside.sample_shape}, samples of X {rows.sample_shape}"
-        raise ValueError(f"{shapes}. Pass equal shapes.")
+        raise ValueError(f"samples of X_clean have the shape {beside.sample_shape}; pass {rows.sample_shape}, as in X.")
     if isinstance(rows.source, np.ndarray) and isinstance(beside.source, np.ndarray):
         warn_if_unscaled(rows, beside)
         warn_of_copies(rows, beside)

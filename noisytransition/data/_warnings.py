@@ -48,11 +48,8 @@ def warn_of_copies(rows: Rows, clean: Rows) -> None:
     n_copies = sum(hash(row.astype(dtype).tobytes()) in different for row in clean.source)
     by_chance = len(clean) * (1 - len(different) / len(rows))
     if n_copies > 2 * by_chance + _BY_CHANCE:
-        warnings.warn(
-            f"{n_copies} of the {len(clean)} clean samples are also in X and count twice. Pass their labels as "
-            "y_verified instead, with one entry for each sample of X.",
-            stacklevel=5,
-        )
+        fact = f"{n_copies} of the {len(clean)} clean samples are also in X and count twice"
+        warnings.warn(f"{fact}. Pass their labels as y_verified instead.", stacklevel=5)
 
 
 def warn_of_groups(X: Any, y: NDArray[np.intp]) -> None:
@@ -80,11 +77,7 @@ def warn_of_groups(X: Any, y: NDArray[np.intp]) -> None:
         if beside <= _ALIKE + 2 / max(smallest - 1, 1):  # by chance, if sorted by class
             return
         text = f"For {beside:.0%} of the samples, the most similar one is that before or after it"
-    warnings.warn(
-        f"{text}. If these are not independent, such as images of a patient, pass groups=, so that no group is in two "
-        "folds.",
-        stacklevel=4,
-    )
+    warnings.warn(f"{text}. If these are not independent, such as images of a patient, pass groups=.", stacklevel=4)
 
 
 def _numbers(X: Any, rows: NDArray[np.intp], columns: Any = slice(None)) -> NDArray | None:

@@ -62,8 +62,7 @@ def _from_counts(run: FitContext) -> NDArray[np.float64]:
     noisy = run.labels.noisy_of_clean
     is_pair = noisy >= 0
     if not is_pair.any():
-        needed = "noisy labels of clean samples. Pass y_clean_noisy or y_verified"
-        raise ValueError(f"transition_init='count' needs {needed}.")
+        raise ValueError("transition_init='count' needs clean samples with noisy labels: y_verified, or y_clean_noisy.")
     weights = run.clean.columns.get("sample_weight", np.ones(len(noisy)))
     counts = np.bincount((c * run.clean.label + noisy)[is_pair], weights[is_pair], minlength=c * c)
     return normalise_rows(counts.reshape(c, c) + 1 / c)

@@ -236,8 +236,7 @@ def split_columns(
     by_source: SourceLabels | None = None
     if len(source_names) > 1:
         if sources is not None:
-            advice = "Omit sources=; for the accuracy by subgroup, use accuracy_interval(of='labels', by=...)"
-            raise ValueError(f"{name} has one column for each of {len(source_names)} sources. {advice}.")
+            raise ValueError(f"{name} has one column for each of {len(source_names)} sources. Omit sources=.")
         labels, by_source = _wide_form(y, source_names, name)
     else:
         labels = y[source_names[0]] if source_names else y

@@ -186,23 +186,15 @@ def _check_classes(labels: Labels) -> None:
         advice = f"If they are spelt differently in y, correct them; {ENCODE_ALL}"
         warnings.warn(f"{fact}. {advice}.", stacklevel=5)
     if absent := sorted(set(labels.classes.tolist()) - noisy - true):
-        fact = f"some sources give the labels {shortened(absent)}, which are not verified, nor the most frequent ones"
-        advice = "They are separate classes; correct them or set them to missing"
-        warnings.warn(f"{fact}. {advice}.", stacklevel=5)
+        fact = f"some sources give the labels {shortened(absent)}, which are no verified and no most frequent labels"
+        warnings.warn(f"{fact}. They are separate classes; correct or remove them.", stacklevel=5)
     # -1 in addition to 0, 1, 2, ... marks missing labels; -1, 0 and 1 may be classes
     c = len(labels.classes)
-    if c < 3 or labels.classes.tolist() != list(range(-1, c - 1)):
-        return
-    name = "y"
-    codes = labels.given[: labels.n_X]
-    if not (codes == 0).any():
-        name = "the true labels"
-        codes = labels.true
-    fact = f"-1 in {(codes == 0).sum()} of {(codes >= 0).sum()} samples, and 0 to {c - 2}, are labels of {name}"
-    advice = "If -1 means unlabelled, drop these samples, and use NaN for verified samples without a given label"
-    if c > 3:
-        raise ValueError(f"{fact}. {advice}; if it is a class, rename it.")
-    warnings.warn(f"{fact}; -1 is taken as a class. {advice}.", stacklevel=5)
+    if c > 2 and labels.classes.tolist() == list(range(-1, c - 1)):
+        advice = "If -1 means unlabelled, drop these samples, and use NaN for verified samples without a given label"
+        if c > 3:
+            raise ValueError(f"the labels are -1 to {c - 2}. {advice}; if -1 is a class, rename it.")
+        warnings.warn(f"The labels are -1, 0 and 1; -1 is taken as a class. {advice}.", stacklevel=5)
 
 
 def complete_codes(y: ArrayLike | None, classes: NDArray, n: int, name: str = "y_noisy") -> NDArray[np.intp]:

@@ -248,6 +248,4 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
             warn_of_groups(run.noisy, run.noisy.label)
         missing = classes_without_clean_rows(run)
         if self.verified_sampling == "stratified" and missing:
-            raise ValueError(
-                f"verified_sampling='stratified' needs clean samples of each class, but {missing} have none."
-            )
+            raise ValueError(f"verified_sampling='stratified' needs clean samples of each class; {missing} have none.")

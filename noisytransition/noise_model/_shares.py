@@ -240,8 +240,7 @@ class Population:
         expected = self.of.candidates[0].proba[:, : self.c].mean(axis=0) * len(self.truth)
         if len(missing := model.classes_[(self.truth.sum(axis=0) == 0) & (expected > _MOST_EXPECTED)]):
             fact = f"No verified sample is of class {shortened(missing)}, although several were expected"
-            advice = "Shares and accuracies may be biased; draw samples to verify at random"
-            warnings.warn(f"{fact}. {advice}.", stacklevel=3)
+            warnings.warn(f"{fact}. Draw samples to verify at random, else shares are biased.", stacklevel=3)
 
     def subgroups(self, by: Any) -> Iterator[tuple[Any, _Masks]]:
         """Yield the name of each subgroup of the samples of X, and its samples."""
