@@ -33,13 +33,12 @@ class Labels:
     n_X: int
     drawn: NDArray[np.float64] | None  # probabilities of clean samples, relative to a draw at random
     by_source: SourceLabels | None  # of the samples of X
-    unlabelled: NDArray[np.bool_]  # samples without any label, which count as noisy
+    is_noisy: NDArray[np.bool_]  # samples that are not clean, also without any label, except those of weight 0
     groups: NDArray[np.intp] | None = None
     weights: NDArray[np.float64] | None = None  # of all samples, with mean 1 of noisy ones
 
     def __post_init__(self) -> None:
         self.is_clean: NDArray[np.bool_] = self.true >= 0
-        self.is_noisy: NDArray[np.bool_] = ((self.given >= 0) | self.unlabelled) & ~self.is_clean
         self.noisy = self.given[self.is_noisy]
         self.clean = self.true[self.is_clean]
         self.noisy_of_clean = self.given[self.is_clean]
@@ -49,7 +48,7 @@ class Labels:
 
     def labelled(self) -> "Labels":
         """Ignore the samples without any label."""
-        return replace(self, unlabelled=np.zeros_like(self.unlabelled))
+        return replace(self, is_noisy=self.is_noisy & (self.given >= 0))
 
     def of_both(self, values: NDArray | None) -> tuple[NDArray, NDArray] | None:
         """Values of the noisy and of the clean samples, such as `groups` and `weights`."""
@@ -92,9 +91,8 @@ def read_labels(
     is_label = minus_one_is_label or has_minus_one(given.labels, classes)
     true = read_column(columns.verified, n, "y_verified", minus_one_is_missing=not is_label)
     weights = None if sample_weight is None else relative_weights(sample_weight, true.has_label, separate.n)
-    is_used = true.has_label | (True if weights is None else weights[:n] > 0)
-    is_given = given.has_label & is_used
-    unlabelled = ~given.has_label & is_used & ~true.has_label
+    is_noisy = ~true.has_label & (True if weights is None else weights[:n] > 0)
+    is_given = given.has_label & (true.has_label | is_noisy)
     given = Column(is_given, given.labels[is_given[given.has_label]])
     by_name = {
         columns.name: given,
@@ -116,7 +114,7 @@ def read_labels(
         n,
         relative_probabilities(columns.probability, true.has_label, separate.n),
         None if columns.by_source is None else columns.by_source.of_classes(all_classes),
-        np.append(unlabelled, np.zeros(separate.n, dtype=bool)),
+        np.append(is_noisy, np.zeros(separate.n, dtype=bool)),
         read_groups(columns.groups, n, separate.n),
         weights,
     )
@@ -155,7 +153,7 @@ def labels_of_fit(
 
 def check_labels_of_fit(labels: Labels, name: str, stacklevel: int) -> None:
     """Raise unless there are noisy samples of two classes; warn if the noisy labels of clean samples are true."""
-    if n := labels.unlabelled.sum():
+    if n := (labels.noisy < 0).sum():
         text = f"{n} of {labels.n_X} samples have no label in {name} and are not verified. They are not trained on."
         warnings.warn(text, stacklevel=stacklevel)
     if not (labels.noisy >= 0).any():

@@ -62,8 +62,7 @@ def small_em(cv=2):
 def labels_of(noisy, clean, groups):
     """Labels of noisy samples and of separate clean samples."""
     given, true = (np.concatenate(pair) for pair in ((noisy, [-1] * len(clean)), ([-1] * len(noisy), clean)))
-    has_none = np.zeros(len(given), dtype=bool)
-    return Labels(np.arange(3), given, true, len(noisy), None, None, has_none, groups)
+    return Labels(np.arange(3), given, true, len(noisy), None, None, true < 0, groups)
 
 
 @given(st.integers(0, 1000), st.sampled_from([2, 3, None]))
