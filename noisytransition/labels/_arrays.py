@@ -83,31 +83,27 @@ def check_label_indices(
 
 
 def class_indices(
-    y: ArrayLike, n_classes: int | None, n_rows: int | None, name: str, classes: ArrayLike | None = None
-) -> tuple[NDArray[np.intp], NDArray]:
-    """Encode labels as class indices; also return the classes: as given, the sorted text labels, or all indices."""
-    y = as_array(y, name)
+    n_classes: int | None, n_rows: int | None, classes: ArrayLike | None, **labels: ArrayLike
+) -> tuple[list[NDArray[np.intp]], NDArray]:
+    """Encode labels of the same samples, given by their names, as class indices.
+
+    Also return the classes: as given, the sorted text labels of all, or all indices.
+    """
+    arrays = {name: as_array(y, name) for name, y in labels.items()}
+    are_text = {is_text(y) for y in arrays.values()}
+    if len(are_text) > 1:
+        raise ValueError(f"only one of {' and '.join(arrays)} has text labels. Use one kind of label.")
     if classes is not None:
         classes = check_classes(classes, n_classes)
-    elif is_text(y):
-        classes = sorted_classes(y, n_classes, name)
-    indices = check_label_indices(y if classes is None else encode(y, classes, name), n_classes, n_rows, name)
-    return indices, np.arange(n_classes or 0) if classes is None else classes
-
-
-def indices_of_both(
-    y_true: ArrayLike, y_noisy: ArrayLike, n_classes: int | None, classes: ArrayLike | None
-) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray]:
-    """Class indices of true and noisy labels of the same samples, and the classes."""
-    y_true = as_array(y_true, "y_true")
-    y_noisy = as_array(y_noisy, "y_noisy")
-    if is_text(y_true) != is_text(y_noisy):
-        raise ValueError("only one of y_true and y_noisy has text labels. Use one kind of label.")
-    if classes is None and is_text(y_true):
-        both = np.concatenate([y_true.ravel(), y_noisy.ravel()])
-        classes = sorted_classes(both, n_classes, "y_true and y_noisy together")
-    y, names = class_indices(y_true, n_classes, None, "y_true", classes)
-    return y, class_indices(y_noisy, n_classes, len(y), "y_noisy", classes)[0], names
+    elif are_text == {True}:
+        of_all = np.concatenate([y.ravel() for y in arrays.values()])
+        classes = sorted_classes(of_all, n_classes, " and ".join(arrays))
+    codes = []
+    for name, y in arrays.items():
+        index = y if classes is None else encode(y, classes, name)
+        codes.append(check_label_indices(index, n_classes, n_rows, name))
+        n_rows = len(y)
+    return codes, np.arange(n_classes or 0) if classes is None else classes
 
 
 def encode(y: NDArray, classes: NDArray, name: str = "y") -> NDArray[np.intp]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csc_array
 
-from ..labels._arrays import as_array, as_floats, in_class_order, indices_of_both
+from ..labels._arrays import as_array, as_floats, class_indices, in_class_order
 from ._checks import check_count, check_probabilities
 from ._estimation import finite_log
 from ._noise import RandomState, as_generator
@@ -84,7 +84,7 @@ def class_conditional_test(
     0.001
     """
     n_classes = None if proba is None else check_probabilities(proba).shape[1]
-    y, s, names = indices_of_both(y_true, y_noisy, n_classes, classes)
+    (y, s), names = class_indices(n_classes, None, classes, y_true=y_true, y_noisy=y_noisy)
     groups = None if groups is None else as_array(groups, "groups").astype(str)
     variables = _variables(groups, features, in_class_order(proba, names, rows=False), len(y))
     noise = {} if groups is None else _noise(y != s, y, groups)

@@ -46,7 +46,7 @@ def label_posterior(
            [0.   , 1.   ]])
     """
     n_rows, n_classes = check_probabilities(proba).shape
-    codes, order = class_indices(y_noisy, n_classes, n_rows, "y_noisy", classes)
+    (codes,), order = class_indices(n_classes, n_rows, classes, y_noisy=y_noisy)
     proba = check_probabilities(in_class_order(proba, order, rows=False))
     T = check_transition_matrix(in_class_order(T, order), n_classes, "T")
     proba = normalise_rows(proba)

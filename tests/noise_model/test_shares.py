@@ -253,3 +253,9 @@ def test_fits_without_folds_are_made_once(monkeypatch):
     model.fit(PROBA, NOISY, y_verified=verified_at(TRUE, np.arange(200)))
     assert not model.class_shares().equals(first)
     assert calls[11:] == [200] + [180] * 10
+
+
+def test_a_prior_with_class_names_can_have_any_order():
+    prior = pd.DataFrame(pair_noise(3, 0.3))
+    same = (fitted(np.arange(100), prior=of).class_shares() for of in (prior, prior.iloc[::-1, ::-1]))
+    pd.testing.assert_frame_equal(*same)
