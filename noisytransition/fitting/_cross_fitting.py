@@ -128,13 +128,15 @@ def _train_without(
 ) -> tuple[list[list[NDArray]], NDArray | None]:
     """Train a network outside a fold; return its posteriors of the fold, and those of one of clean samples alone.
 
-    The first have those of the noisy samples, of all unlabelled ones, and of the clean samples.
+    The first have those of the noisy samples with all unlabelled ones, and of the clean samples.
     """
     noisy = run.noisy.take(np.flatnonzero(~fold[0]))
     clean = run.clean.take(np.flatnonzero(~fold[1]))
     clean_out = run.clean.take(np.flatnonzero(fold[1]))
     out = run.noisy.take(np.flatnonzero(fold[0]))
-    held_out = HeldOutPosteriors([out, run.unlabelled, clean_out], epochs)
+    # one set: each prediction draws a seed, and a fit draws the same ones without the unlabelled samples
+    out = noisy_and_clean(out, run.unlabelled) if len(run.unlabelled) else out
+    held_out = HeldOutPosteriors([out, clean_out], epochs)
     update = _count_update(run, len(noisy))
     train_on_both(run, stage, noisy, clean, loss=loss, update=update, callbacks=[("held_out", held_out)])
     of_alone = predict_from_clean(run, f"{stage}_clean", clean, clean_out) if alone else None
@@ -155,8 +157,10 @@ def _out_of_fold(labels: Labels, folds: OfBoth, epochs: list[int], posteriors: A
     has_label = labels.noisy >= 0
     candidates = []
     for n, *of_folds in zip(epochs, *posteriors, strict=True):
-        of_labelled, of_unlabelled, of_clean = zip(*of_folds, strict=True)
-        proba = np.empty((len(has_label), len(labels.classes)), dtype=of_labelled[0].dtype)
+        of_noisy, of_clean = zip(*of_folds, strict=True)
+        split = (np.split(of, [(noisy == k).sum()]) for k, of in enumerate(of_noisy))
+        of_labelled, of_unlabelled = zip(*split, strict=True)
+        proba = np.empty((len(has_label), len(labels.classes)), dtype=of_noisy[0].dtype)
         proba[has_label] = joined(of_labelled, noisy)
         proba[~has_label] = np.mean(of_unlabelled, axis=0)
         candidates.append(Candidate(n, proba, joined(of_clean, clean)))

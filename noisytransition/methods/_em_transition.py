@@ -236,7 +236,8 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         epochs = np.array([candidate.epochs for candidate in out_of_fold.candidates])
         self.cv_results_ = {"epochs": epochs, "log_evidence": model.log_evidence_}
         if self.cv is not None:
-            self.oof_proba_ = model._samples_of_fit().proba.astype(np.float32)
+            best = fit.all_samples.candidates[0]
+            self.oof_proba_ = fit.calibrated(out_of_fold.in_order(best.proba, best.proba_clean)).astype(np.float32)
         return fit
 
     # ---- checks
