@@ -147,7 +147,7 @@ def relative_probabilities(
 
 
 def relative_weights(sample_weight: ArrayLike, is_verified: NDArray[np.bool_], n_others: int) -> NDArray[np.float64]:
-    """Weights of samples, with mean 1 of those that are not verified, unless it is 0; 1 for `n_others` that follow."""
+    """Weights relative to the mean of unverified samples, without those of weight 0; 1 for `n_others` that follow."""
     from sklearn.utils.validation import _check_sample_weight
 
     rows = np.empty((len(is_verified), 1))

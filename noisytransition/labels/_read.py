@@ -184,7 +184,7 @@ def _check_classes(labels: Labels) -> None:
         advice = f"If they are spelt differently in y, correct them; {ENCODE_ALL}"
         warnings.warn(f"{fact}. {advice}.", stacklevel=5)
     if absent := sorted(set(labels.classes.tolist()) - noisy - true):
-        fact = f"some sources give the labels {shortened(absent)}, which are no verified and no most frequent labels"
+        fact = f"some sources give the labels {shortened(absent)}, which are neither verified nor most frequent"
         warnings.warn(f"{fact}. They are separate classes; correct or remove them.", stacklevel=5)
     # -1 in addition to 0, 1, 2, ... marks missing labels; -1, 0 and 1 may be classes
     c = len(labels.classes)
