@@ -48,7 +48,7 @@ def make(clf, *, rows=None, clean=None, samples=None, index=None, title="Noise r
     rows = judged(clf.transition_matrix_) if rows is None else rows
     listed = rows.issues()[:200]
     source = [f"text of row {i}" for i in range(len(rows.noisy))] if samples is None else samples
-    names = pd.Series(range(len(source)), index=index)
+    names = None if index is None else pd.Index(index)
     shown = _shown(source, names, len(rows.noisy), listed, None)
     return NoiseReport(make_facts(clf, rows, clean or Clean(), shown, 0.9, title))
 

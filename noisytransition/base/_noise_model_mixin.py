@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..data._read import Samples, validate_rows
-from ..labels._arrays import names_of_rows, warn_of_order
+from ..labels._arrays import index_of, warn_of_order
 from ..noise_model._model import LabelNoiseModel
 from ..noise_model._suggest import reasons_to_verify
 from ..report import NoiseReport, noise_report
@@ -155,7 +155,8 @@ class NoiseModelMixin:
         """
         options = {"threshold": threshold, "as_frame": as_frame}
         issues = self._apply(LabelNoiseModel.find_label_issues, X, y_noisy, y_verified, **options)
-        return issues.set_axis(names_of_rows(issues.position.to_numpy(), y_noisy, X)) if as_frame else issues
+        index = index_of(y_noisy, X)
+        return issues.set_axis(index[issues.position]) if as_frame and index is not None else issues
 
     def relabel(
         self, X: Samples | None = None, y_noisy: Any = None, *, y_verified: Any = None, threshold: float = 0.9

@@ -201,11 +201,10 @@ def fold_of_rows(y: NDArray, n: int, random: np.random.Generator) -> NDArray[np.
 
 
 def check_folds(labels: Labels, cv: int | None) -> None:
-    """Raise if samples, or groups of samples, are fewer than folds; there may be no clean samples."""
+    """Raise if noisy samples, or groups of them, are fewer than folds; clean samples may be fewer."""
     what = "samples" if labels.groups is None else "groups of samples"
     groups = np.arange(len(labels.true)) if labels.groups is None else labels.groups
-    least_noisy, least_clean = (cv, cv) if cv else _SPLIT
-    for rows, least, kind in ((labels.is_noisy, least_noisy, "noisy"), (labels.is_clean, least_clean, "clean")):
-        n = len(np.unique(groups[rows]))
-        if n < least and (n or kind == "noisy"):
-            raise ValueError(f"cv={cv} needs at least {least} {kind} {what}, got {n}. Pass more or lower cv.")
+    least = cv or _SPLIT[0]
+    n = len(np.unique(groups[labels.is_noisy]))
+    if n < least:
+        raise ValueError(f"cv={cv} needs at least {least} noisy {what}, got {n}. Pass more or lower cv.")

@@ -144,12 +144,15 @@ def check_spelling(classes: NDArray, columns: Iterable[NDArray[np.intp]]) -> Non
     labels = classes.tolist()
     spelt = [" ".join(unicodedata.normalize("NFC", str(label)).split()) for label in labels]
     first: dict[str, int] = {}
+    pairs = []
     for k, name in enumerate(spelt):
         other = first.setdefault(name.casefold(), k)
         is_class = spelt[other] != name and any({k, other} <= set(codes.tolist()) for codes in columns)
         if other != k and not is_class:
-            pair = f"{labels[other]!a} and {labels[k]!a}"
-            raise ValueError(f"labels {pair} are equal but for case, spaces or Unicode form. Correct one of them.")
+            pairs.append(f"{str(labels[other])!a} and {str(labels[k])!a}")
+    if pairs:
+        fact = f"labels {', '.join(pairs[:_MOST_NAMED])} are equal but for case, spaces or Unicode form"
+        raise ValueError(f"{fact}. Correct them, e.g. with y.str.strip().str.casefold().")
 
 
 def check_classes(classes: ArrayLike, n_classes: int | None = None) -> NDArray:
@@ -188,7 +191,7 @@ def has_minus_one(*labels: Any) -> bool:
 
 def shortened(labels: Any) -> str:
     """List at most 10 labels, for messages."""
-    names = labels.tolist() if hasattr(labels, "tolist") else labels
+    names = [label.item() if isinstance(label, np.generic) else label for label in labels]
     return f"{names[:_MOST_NAMED]}{' ...' if len(names) > _MOST_NAMED else ''}"
 
 
@@ -208,14 +211,25 @@ def in_class_order(table: Any, classes: Any, *, rows: bool = True) -> Any:
     return table.to_numpy()
 
 
-def like_series(values: NDArray, y: Any, name: object) -> Any:
-    """Return values as a Series with the index of the labels, if these are a Series."""
-    return type(y)(values, index=y.index, name=name) if hasattr(y, "iloc") and y.ndim == 1 else values
+def index_of(*tables: Any) -> Any:
+    """Index of the first pandas object; None without any."""
+    return next((table.index for table in tables if hasattr(table, "iloc")), None)
 
 
-def names_of_rows(positions: NDArray[np.intp], *tables: Any) -> Any:
-    """Index entries of the first pandas object at these positions; else the positions."""
-    return next((table.index[positions] for table in tables if hasattr(table, "iloc")), positions)
+def names_of_samples(y: Any) -> NDArray | None:
+    """Index of a pandas object as an array that can be saved; None if it has the positions or there is none."""
+    index = index_of(y)
+    names = None if index is None else names_of_times(index.to_numpy())
+    return None if names is None or np.array_equal(names, np.arange(len(names))) else names
+
+
+def in_series(values: NDArray, index: Any, name: object) -> Any:
+    """Values as a Series with this index; unchanged without an index."""
+    if index is None:
+        return values
+    from pandas import Series  # slow to import
+
+    return Series(values, index=index, name=name)
 
 
 def periods_in_order(column: Any) -> NDArray | None:

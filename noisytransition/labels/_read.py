@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._arrays import ENCODE_ALL, check_spelling, encode, has_minus_one, shortened
+from ._arrays import ENCODE_ALL, check_spelling, encode, has_minus_one, names_of_samples, shortened
 from ._columns import Column, GivenLabels, SourceLabels, complete_column, encoded, read_column, split_columns
 from ._draw import read_groups, relative_probabilities, relative_weights, weights_of_draw, weights_of_labels
 
@@ -36,6 +36,7 @@ class Labels:
     is_noisy: NDArray[np.bool_]  # samples that are not clean, also without any label, except those of weight 0
     groups: NDArray[np.intp] | None = None
     weights: NDArray[np.float64] | None = None  # of all samples, with mean 1 of noisy ones
+    row_names: NDArray | None = None  # of the samples of X, unless these are their positions
 
     def __post_init__(self) -> None:
         self.is_clean: NDArray[np.bool_] = self.true >= 0
@@ -117,6 +118,7 @@ def read_labels(
         np.append(is_noisy, np.zeros(separate.n, dtype=bool)),
         read_groups(columns.groups, n, separate.n),
         weights,
+        names_of_samples(columns.given),
     )
 
 
@@ -140,7 +142,7 @@ def labels_of_fit(
         raise ValueError("clean data was given 2 times, as verified samples of X and as meta. Pass one of them.")
     labels = read_labels(columns, n, separate, sample_weight)
     if columns.verified is not None and not len(labels.clean):
-        advice = "Enter true labels; in cross-validation, use VerifiedKFold or shuffle the folds"
+        advice = "Enter true labels or omit it; in cross-validation, use VerifiedKFold or shuffle the folds"
         raise ValueError(f"no sample is verified: y_verified, or the column 'verified', has no label. {advice}.")
     check_classification_targets(labels.classes[labels.noisy[labels.noisy >= 0]])
     with warnings.catch_warnings():  # few clean samples with many classes are no regression target

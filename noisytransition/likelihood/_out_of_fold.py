@@ -47,6 +47,7 @@ class OutOfFold(NamedTuple):
     # of noisy and of clean samples: groups, if samples are dependent; weights with which they represent the population
     groups: tuple[NDArray[np.intp], NDArray[np.intp]] | None = None
     weights: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+    row_names: NDArray | None = None  # of the samples of X, unless these are their positions
 
     @property
     def scaled_pairs(self) -> NDArray[np.float64]:
@@ -217,6 +218,7 @@ def out_of_fold_of(candidate: Candidate, labels: Labels) -> OutOfFold:
         drawn=labels.drawn,
         groups=labels.of_both(labels.groups),
         weights=labels.of_both(labels.weights),
+        row_names=labels.row_names,
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..labels._arrays import as_floats, check_classes, in_class_order, like_series, names_of_rows, warn_of_order
+from ..labels._arrays import as_floats, check_classes, in_class_order, in_series, index_of, warn_of_order
 from ..labels._columns import SourceLabels, split_columns
 from ..labels._read import read_labels
 from ..likelihood._diagnostics import diagnose, warn_of_reasons
@@ -644,10 +644,10 @@ class LabelNoiseModel:
         Returns
         -------
         ndarray of shape (n,), or Series
-            0 or 1 for verified samples; NaN if the noisy label is missing. A Series if the noisy labels are a Series.
+            0 or 1 for verified samples; NaN if the noisy label is missing. A Series if the noisy labels have an index.
         """
-        samples, y = self._samples(proba, y_noisy, y_verified, calibrated)
-        return like_series(samples.judge(self._channel).quality, y, "label_quality")
+        samples, index = self._samples(proba, y_noisy, y_verified, calibrated)
+        return in_series(samples.judge(self._channel).quality, index, "label_quality")
 
     def find_label_issues(
         self,
@@ -683,7 +683,7 @@ class LabelNoiseModel:
         ``proba[n, y]``, without T.
         """
         check_rate(threshold, "threshold")
-        samples, y = self._samples(proba, y_noisy, y_verified, calibrated)
+        samples, index = self._samples(proba, y_noisy, y_verified, calibrated)
         judged = samples.judge(self._channel)
         issues = judged.issues(threshold)
         if not as_frame:
@@ -694,7 +694,9 @@ class LabelNoiseModel:
             "suggested_label": self.classes_[judged.suggested[issues]],
             "label_quality": judged.quality[issues],
         }
-        return data_frame(columns, names_of_rows(issues, y, proba))
+        if index is None:
+            index = index_of(proba)
+        return data_frame(columns, issues if index is None else index[issues])
 
     def relabel(
         self,
@@ -717,34 +719,34 @@ class LabelNoiseModel:
         Returns
         -------
         ndarray of shape (n,), or Series
-            Labels from `labels_`. A Series if the noisy labels are a Series.
+            Labels from `labels_`. A Series if the noisy labels have an index.
         """
         check_rate(threshold, "threshold")
-        samples, y = self._samples(proba, y_noisy, y_verified, calibrated)
+        samples, index = self._samples(proba, y_noisy, y_verified, calibrated)
         judged = samples.judge(self._channel)
         is_replaced = (judged.certainty >= threshold) | (judged.noisy < 0)
         codes = np.where(is_replaced, judged.suggested, judged.noisy)
-        return like_series(self.labels_[codes], y, getattr(y, "name", None))
+        return in_series(self.labels_[codes], index, getattr(y_noisy, "name", None))
 
     # ---- inputs
     def _samples(
         self, proba: ArrayLike | None, y: Any, y_verified: Any, calibrated: bool
     ) -> tuple[LabelledSamples, Any]:
-        """Samples whose labels are judged, by default those of `fit`, and the column of their noisy labels."""
+        """Samples whose labels are judged, by default those of `fit`, and the pandas index of their noisy labels."""
         probabilities = self._samples_of_fit().proba if proba is None else self._proba(proba, calibrated)
         n = len(probabilities)
         if y is None and y_verified is None:
             rows = samples_of_fit(self).positions
             if len({n, len(rows), int(rows[-1]) + 1}) > 1:
                 used = f"{len(rows)} of {rows[-1] + 1} samples of fit have labels and weights above 0"
-                raise ValueError(f"y_noisy is None, but proba has {n} rows, and {used}. Pass X or proba, and y_noisy.")
-            return self._samples_of_fit(probabilities), None
+                raise ValueError(f"{used}, and {n} have probabilities. Pass X or proba of all samples, and y_noisy.")
+            return self._samples_of_fit(probabilities), self.out_of_fold_.row_names
         warn_of_order(proba, y, y_verified)
         columns = split_columns(y, y_verified, "y_noisy")
         labels = read_labels(columns, n, classes=self.labels_)
         check_columns(labels, len(self.classes_))
         likelihood = self._by_source(labels.by_source)
-        return LabelledSamples(probabilities, labels.given, labels.true, likelihood), columns.given
+        return LabelledSamples(probabilities, labels.given, labels.true, likelihood), index_of(columns.given)
 
     def _batch(self, proba: ArrayLike, y_noisy: Any) -> LabelledSamples:
         """Samples of another batch with uncalibrated probabilities; their noisy labels can be unknown."""

@@ -12,7 +12,6 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from numpy.typing import ArrayLike, NDArray
 
-from ..labels._arrays import names_of_rows
 from ..labels._read import complete_codes
 from ..noise_model import LabelNoiseModel
 from ..noise_model._samples import LabelledSamples
@@ -173,21 +172,23 @@ def noise_report(
     >>> [(sample["row"], sample["suggested"]) for sample in report.facts["label_issues"]["listed"]]
     [(1, 'dog')]
     """
-    samples, y = model._samples(proba, y_noisy, y_verified, calibrated)
+    samples, index = model._samples(proba, y_noisy, y_verified, calibrated)
     clean = _clean(model, samples, proba_clean, y_clean, y_clean_noisy, calibrated)
     judged = samples.judge(model._channel)
     positions = judged.issues()[: check_count(max_samples, 0, "max_samples")]
     display_samples = [""] * len(judged.noisy) if display_samples is None else display_samples
-    shown = _shown(display_samples, y, len(judged.noisy), positions, columns)
+    shown = _shown(display_samples, index, len(judged.noisy), positions, columns)
     return NoiseReport(make_facts(model, judged, clean, shown, level, title))
 
 
-def _shown(display_samples: Any, y: Any, n: int, positions: NDArray[np.intp], columns: Any) -> list[dict[str, Any]]:
+def _shown(display_samples: Any, index: Any, n: int, positions: NDArray[np.intp], columns: Any) -> list[dict[str, Any]]:
     """Names and contents of samples."""
     length = display_samples.shape[0] if hasattr(display_samples, "shape") else len(display_samples)
     if length != n:
         raise ValueError(f"display_samples has {length} entries for {n} samples; pass one per sample.")
-    names = names_of_rows(positions, display_samples, y).tolist()
+    if hasattr(display_samples, "iloc"):
+        index = display_samples.index
+    names = (positions if index is None else index[positions]).tolist()
     samples = sample_facts(display_samples, positions.tolist(), columns)
     return [{"row": plain(name), "sample": sample} for name, sample in zip(names, samples, strict=True)]
 

@@ -72,7 +72,7 @@ def test_verified_samples_are_known(fitted, blobs, true_labels):
     np.testing.assert_array_equal(relabelled[checked], NAMES[true_labels[checked]])
     np.testing.assert_array_equal(quality[checked], (y == true_labels)[checked])
     np.testing.assert_array_equal(posterior[checked], np.eye(3)[true_labels[checked]])
-    assert [row["row"] for row in report.facts["label_issues"]["listed"]] == issues.position.tolist()
+    assert [row["row"] for row in report.facts["label_issues"]["listed"]] == issues.index.tolist()
     assert report.facts["noise"]["verified"]["n_wrong"] == (y != true_labels)[checked].sum()
     assert report.facts["calibration"] is None  # a fit may have seen these samples
 
@@ -103,13 +103,13 @@ def test_labels_of_the_fit_are_judged_by_out_of_fold_probabilities(cross_fitted,
         np.testing.assert_array_equal(clf.relabel(*given), model.relabel(clf.oof_proba_, table, calibrated=True))
     issues, named = clf.find_label_issues(), clf.find_label_issues(X, table)
     assert named.index.tolist() == [f"row {n}" for n in named.position]
-    pd.testing.assert_frame_equal(issues, named.set_axis(named.position.to_numpy()))
+    pd.testing.assert_frame_equal(issues, named, check_index_type=False)
     np.testing.assert_array_equal(clf.find_label_issues(as_frame=False), issues.position)
     wrong = (blobs[1] != true_labels) & table["verified"].isna().to_numpy()
     assert wrong[issues.position].mean() > 0.8
     assert wrong[issues.position].sum() > 0.8 * wrong.sum()
     facts, of_all = clf.noise_report().facts, clf.noise_report(X, table).facts
-    assert [row["row"] for row in facts["label_issues"]["listed"]] == issues.position.tolist()
+    assert [row["row"] for row in facts["label_issues"]["listed"]] == issues.index.tolist()
     assert facts["label_issues"]["n_expected"] == of_all["label_issues"]["n_expected"]
     more = table.assign(verified=table["verified"].where(table.index != named.index[0], table["label"]))
     pd.testing.assert_frame_equal(clf.find_label_issues(X, more), named[1:])  # verified after the fit
