@@ -53,41 +53,6 @@ def frozen():
     return module
 
 
-def frozen_batch_norm():
-    """Frozen first layers of a pretrained network."""
-    module = conv(lambda: nn.BatchNorm2d(4))
-    for layer in (module[0], module[1]):
-        layer.requires_grad_(False)
-    return module
-
-
-class Residual(nn.Module):
-    """Blocks of convolutions with batch normalisation, and a shortcut that is a convolution in the second."""
-
-    def __init__(self):
-        super().__init__()
-        self.stem = nn.Sequential(nn.Conv2d(3, 4, 3, padding=1, bias=False), nn.BatchNorm2d(4), nn.ReLU(inplace=True))
-        self.first, self.second = self.body(4, 4, stride=1), self.body(4, 6, stride=2)
-        self.shortcut = nn.Sequential(nn.Conv2d(4, 6, 1, stride=2, bias=False), nn.BatchNorm2d(6))
-        self.head = nn.Linear(6, 3)
-
-    @staticmethod
-    def body(n_in, n_out, stride):
-        return nn.Sequential(
-            nn.Conv2d(n_in, n_out, 3, stride, padding=1, bias=False),
-            nn.BatchNorm2d(n_out),
-            nn.ReLU(inplace=True),
-            nn.Conv2d(n_out, n_out, 3, padding=1, bias=False),
-            nn.BatchNorm2d(n_out),
-        )
-
-    def forward(self, x):
-        x = self.stem(x)
-        x = (x + self.first(x)).relu_()
-        x = (self.shortcut(x) + self.second(x)).relu_()
-        return self.head(nn.functional.adaptive_avg_pool2d(x, 1).flatten(1))
-
-
 def with_a_layer_twice(layer):
     """A network that uses one module in two places."""
     return nn.Sequential(nn.Linear(6, 8), layer, nn.Tanh(), nn.Linear(8, 8), layer, nn.Linear(8, 3))
@@ -105,18 +70,12 @@ MODULES = {
     "group-norm": (lambda: conv(lambda: nn.GroupNorm(2, 4)), (2, 6, 6)),
     "batch-norm-dropout": (lambda: mlp(nn.BatchNorm1d(8), nn.ReLU(), nn.Dropout(0.3)), (6,)),
     "frozen": (frozen, (6,)),
-    "frozen-batch-norm": (frozen_batch_norm, (2, 6, 6)),
     "unused": (Unused, (6,)),
     "lstm": (Recurrent, (5, 4)),
     "attention": (Block, (4, 8)),
     "attention-dropout": (lambda: Block(0.2), (4, 8)),
     "spectral-norm": (lambda: mlp(nn.utils.parametrizations.spectral_norm(nn.Linear(8, 8)), nn.Tanh()), (6,)),
     "weight-norm": (lambda: mlp(nn.utils.parametrizations.weight_norm(nn.Linear(8, 8)), nn.Tanh()), (6,)),
-    "residual-batch-norm": (Residual, (3, 8, 8)),
-}
-
-# one module in two places
-SHARED = {
     "shared-linear": (lambda: with_a_layer_twice(nn.Linear(8, 8)), (6,)),
     "shared-batch-norm": (lambda: with_a_layer_twice(nn.BatchNorm1d(8)), (6,)),
 }
