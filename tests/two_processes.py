@@ -4,7 +4,6 @@ import pickle
 import warnings
 from datetime import timedelta
 from multiprocessing import forkserver
-from unittest.mock import patch
 
 import numpy as np
 import page_methods
@@ -35,19 +34,11 @@ def data(n=107, n_clean=21):
 
 
 class Images(nn.Sequential):
-    """A network that is no plain MLP: the look-ahead takes another method."""
+    """A network that is no plain MLP: the look-ahead takes tangents instead of gradients of gradients."""
 
     def __init__(self):
         layers = nn.Unflatten(1, (1, 2, 2)), nn.Conv2d(1, 4, 2), nn.GroupNorm(2, 4), nn.ReLU(), nn.Flatten()
         super().__init__(*layers, nn.Linear(4, 3))
-
-
-class ForwardMode(MetaTransitionClassifier):
-    """The look-ahead by tangents instead of gradients of gradients."""
-
-    def _fit(self, run):
-        with patch("noisytransition.meta_gradient._methods.candidate_methods", lambda module: ("dual",)):
-            super()._fit(run)
 
 
 def fits():
@@ -61,7 +52,6 @@ def fits():
     callbacks = [LRScheduler("ReduceLROnPlateau", patience=0), EarlyStopping(**watched)]
     return cases | {
         "own step": page_methods.CoTeachingClassifier(max_epochs=2, batch_size=32, random_state=0),
-        "forward mode": small(ForwardMode, max_epochs=2),
         "images": small(MetaTransitionClassifier, module=Images, max_epochs=2),
         "followed scores": small(CrossEntropyClassifier, train_split=split, callbacks=callbacks, max_epochs=8, lr=0.5),
         "lbfgs": small(CrossEntropyClassifier, optimizer="lbfgs", batch_size=-1, max_epochs=2),

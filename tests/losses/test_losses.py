@@ -1,4 +1,4 @@
-"""Losses of noisy and clean samples, of posteriors and of weighted samples, against formulas and autograd."""
+"""Losses of posteriors and of weighted samples, against formulas and autograd; test_own_loop.py has clean samples."""
 
 import numpy as np
 import pytest
@@ -7,13 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from reference.meta_weight_net import weighted_loss
-from strategies import batches, floats, transition_matrices
-from torch import nn
+from strategies import batches, floats
 from torch.nn import functional as F
 
 from noisytransition.losses import (
     GeneralizedCrossEntropyLoss,
-    GoldCorrectionLoss,
     PosteriorLoss,
     WeightedLoss,
     marginal_cross_entropy,
@@ -68,44 +66,7 @@ def test_a_second_derivative_is_refused():
         torch.autograd.grad(loss, z, create_graph=True)
 
 
-# ---------------------------------------------------------------------------- noisy and clean samples, and posteriors
-@st.composite
-def gold_batches(draw):
-    """Logits, labels, marks of clean rows, and T."""
-    z, y = draw(batches())
-    return z, y, torch.tensor(draw(hnp.arrays(bool, len(y)))), draw(transition_matrices(4, least=0.05))
-
-
-def gold_loss(z, y, is_clean, T, weight=1.0):
-    """The algorithm box of the paper, row by row."""
-    total = 0.0
-    for n in range(len(y)):
-        p = F.softmax(z[n], 0)
-        total -= weight * torch.log(p[y[n]]) if is_clean[n] else torch.log((p @ T)[y[n]])
-    return total / len(y)
-
-
-def exact(loss, T):
-    """The loss with T in double precision."""
-    loss.transition_logits = nn.Parameter(torch.log(torch.tensor(T)), requires_grad=False)
-    return loss
-
-
-@given(gold_batches(), st.floats(0, 3), st.booleans())
-def test_gold_correction_is_the_sum_of_both_losses_over_the_batch(problem, weight, learned):
-    z, y, is_clean, T = problem
-    loss, theta = exact(GoldCorrectionLoss(T, weight), T), torch.log(torch.tensor(T)).requires_grad_(learned)
-    loss.requires_grad_(learned)
-    z.requires_grad_()
-    found, expected = loss(z, y, is_clean=is_clean), gold_loss(z, y, is_clean, torch.softmax(theta, 1), weight)
-    torch.testing.assert_close(found, expected)
-    leaves = [(z, z), (loss.transition_logits, theta)][: 1 + learned]
-    for ours, theirs in leaves:
-        (gradient,) = torch.autograd.grad(found, ours, retain_graph=True)
-        (of_twin,) = torch.autograd.grad(expected, theirs, retain_graph=True, materialize_grads=True)
-        torch.testing.assert_close(gradient, of_twin)
-
-
+# ---------------------------------------------------------------------------- posteriors
 def test_the_loss_of_posteriors_is_the_cross_entropy_of_these_and_of_clean_labels():
     z = torch.tensor(np.random.default_rng(0).normal(size=(6, 3)), dtype=torch.float32, requires_grad=True)
     posterior = np.random.default_rng(1).dirichlet(np.ones(3), 4)

@@ -1,19 +1,15 @@
-"""The test of class-conditional noise: against full enumeration, its size and power, its invariances."""
+"""The test of class-conditional noise: against full enumeration, and its invariances."""
 
 import itertools
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 from posteriors import labels_of
 from scipy import stats
 from scipy.special import softmax
-from strategies import labels
 
-from noisytransition.transition import class_conditional_test, flip_labels, pair_noise, symmetric_noise
+from noisytransition.transition import class_conditional_test, flip_labels, symmetric_noise
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -97,17 +93,6 @@ def test_agrees_with_all_permutations(names):
         assert p == pytest.approx((largest >= observed[name] - 1e-6).mean(), abs=0.025)
 
 
-# ---------------------------------------------------------------------------- size and power
-@pytest.mark.parametrize("names", [["groups"], ["proba", "features", "groups"]], ids=["groups", "all"])
-def test_pvalues_are_uniform_where_one_T_holds(names):
-    p = []
-    for seed in range(80):
-        y, s, given = draw(seed, n=240 if names == ["groups"] else 80)  # few counts tie often: p is too large then
-        given = {name: given[name] for name in names}
-        p.append(class_conditional_test(y, s, n_permutations=39, random_state=seed, **given).pvalue)
-    assert stats.kstest(p, "uniform").pvalue > 0.01
-
-
 def test_a_rate_that_differs_between_groups_is_found():
     y, group = np.arange(600) % 3, np.arange(600) // 300
     s = [flip_labels(y, symmetric_noise(3, rate), random_state=0) for rate in (0.1, 0.4)]
@@ -117,55 +102,8 @@ def test_a_rate_that_differs_between_groups_is_found():
     assert [found.noise[name][0] for name in "01"] == pytest.approx(shares)
     assert found.noise["0"][1] == pytest.approx(np.mean(shares), abs=0.01)
 
-    s = [flip_labels(y, T, random_state=0) for T in (pair_noise(3, 0.4), pair_noise(3, 0.4).T)]  # at the same rate
-    found = class_conditional_test(y, np.choose(group, s), groups=group, random_state=0)
-    assert found.pvalues["groups: labels"] == 0.001
-    assert found.pvalues["groups: rate"] > 0.05
-
-
-def test_labels_that_follow_the_classifier_are_found_and_by_the_other_statistic_those_that_disagree():
-    y, s, proba = rows_by_difficulty(0)
-    assert class_conditional_test(y, s, proba=proba, random_state=0).pvalues["posteriors: direction"] == 0.001
-    least = proba.argmin(axis=1)
-    s = np.where(least == y, y, np.where(np.random.default_rng(0).random(len(y)) < 0.4, least, y))
-    found = class_conditional_test(y, s, proba=proba, random_state=0)
-    assert found.pvalues["posteriors: direction"] > 0.9
-    assert found.pvalue == found.pvalues["posteriors: labels"] == 0.001
-
-
-def test_noise_in_both_tails_of_a_feature_is_found():
-    rng = np.random.default_rng(0)
-    x, y = rng.normal(size=800), rng.integers(2, size=800)
-    s = np.where(rng.random(800) < np.where(abs(x) > 1, 0.5, 0.2), 1 - y, y)
-    assert class_conditional_test(y, s, features=x, random_state=0).pvalue == 0.001
-
 
 # ---------------------------------------------------------------------------- invariances
-@st.composite
-def rows_to_permute(draw_from, max_samples=40):
-    """True and noisy labels, of which two rows of class 0 differ, features with ties, and two groups."""
-    n = draw_from(st.integers(1, max_samples))
-    y, s, groups = (np.append(draw_from(labels(n, c)), last) for c, last in ((3, [0, 0]), (3, [0, 1]), (2, [0, 1])))
-    X = draw_from(hnp.arrays(np.int64, (n + 2, 2), elements=st.integers(-8, 8)))
-    return y, s, X / 4, groups
-
-
-@given(rows_to_permute())
-def test_only_the_order_of_features_and_the_partition_into_groups_count(rows):
-    """One row of class 3, and three of class 4 with one noisy label, change nothing: they cannot be permuted."""
-    y, s, X, groups = rows
-    named = pd.Series(np.array(["z", "a"], dtype=object)[groups], index=np.arange(len(y))[::-1], dtype="category")
-    first, second = (
-        class_conditional_test(y, s, features=features, groups=names, n_permutations=29, random_state=0)
-        for features, names in ((X, groups), (np.exp(3 * X[:, ::-1] + 5), named))
-    )
-    assert first.pvalues == second.pvalues
-    assert second.noise["z"] == first.noise["0"]
-    first = class_conditional_test(y, s, features=X, n_permutations=29, random_state=0)
-    y, s, X = np.append(y, [3, 4, 4, 4]), np.append(s, [0, 1, 1, 1]), np.vstack([X, np.zeros((4, 2))])
-    assert class_conditional_test(y, s, features=X, n_permutations=29, random_state=0).pvalues == first.pvalues
-
-
 def test_a_constant_feature_and_ties_have_a_pvalue_of_1():
     """For one class with two samples both orders have the same statistic."""
     y, s, _ = draw(0)

@@ -57,20 +57,11 @@ def test_flips_that_add_up_to_one_but_for_rounding_leave_no_negative_entry():
 
 
 # ---------------------------------------------------------------------------- labels
-@given(st.integers(0, 50).flatmap(lambda n: labels(n, 4)), st.integers(0, 1000))
-def test_the_identity_leaves_labels_alone_and_a_permutation_moves_them_all(y, seed):
-    np.testing.assert_array_equal(flip_labels(y, np.eye(4), seed), y)
-    np.testing.assert_array_equal(flip_labels(y, np.roll(np.eye(4), 1, axis=1), seed), (y + 1) % 4)
-    assert flip_labels([], np.eye(2), classes=["a", "b"]).shape == (0,)
-
-
 def test_a_seed_repeats_the_draw_and_every_kind_of_generator_is_taken():
     T, y = symmetric_noise(3, 0.5), np.tile([0, 1, 2], 30)
     for make in (lambda: 3, lambda: np.random.RandomState(3), lambda: np.random.default_rng(3)):
         np.testing.assert_array_equal(flip_labels(y, T, make()), flip_labels(y, T, make()))
     assert not np.array_equal(flip_labels(y, T, 3), flip_labels(y, T, 4))
-    with pytest.raises(TypeError, match="expects int"):
-        flip_labels(y, T, 0.5)
 
 
 class FixedDraws(np.random.Generator):
@@ -129,6 +120,7 @@ def test_the_extreme_draws_reach_no_impossible_class(c, rate):
         ([2, 0], 3, None, [0, 1]),  # indices, though class 1 is not among them
         ([3, 1, 2], 3, None, [1, 2, 3]),  # other labels are sorted
         ([True, False], 2, None, [False, True]),
+        ([], 2, ["a", "b"], []),
         ([0.5, -0.5], 2, None, [-0.5, 0.5]),
         ([5, 9, 7], 3, [9, 5, 7], [7, 5, 9]),
         (["cat"], 2, ["cat", "automobile"], ["automobile"]),  # a name is not cut to the length of those in y
