@@ -75,17 +75,3 @@ def test_the_meta_loss_is_in_the_history(blobs):
     found = fit(blobs, max_epochs=1, **whole).history_[0, "meta_loss"]
     proba = torch.tensor(fit(blobs, max_epochs=0, warm_up_epochs=3, **whole).predict_proba(blobs[2]))
     assert found == pytest.approx(F.nll_loss(proba.log(), torch.tensor(blobs[3])).item(), rel=1e-5)
-
-
-def test_clean_batches_are_drawn_without_repetition(blobs):
-    seen = []
-
-    def transform(x):
-        seen.append(x)
-        return x
-
-    fit(blobs, meta_batch_size=20, batch_size=64, batch_transform=transform, transition_init="diagonal", max_epochs=1)
-    clean = [x for x in seen if len(x) == 20]
-    assert len(clean) == 5
-    assert all(len(x.unique(dim=0)) == 20 for x in clean)
-    assert not torch.equal(clean[0], clean[1])
