@@ -62,14 +62,6 @@ def test_clean_rows_that_are_drawn_at_random_have_none():
     assert np.mean([abs(offset).max() for offset in found]) < 0.5
 
 
-def test_permuting_the_classes_permutes_the_offset():
-    (proba, noisy, proba_clean, y_clean), _ = problem(n=1500)
-    order = np.array([2, 0, 1])
-    place = np.argsort(order)
-    moved = offset_of(proba[:, order], place[noisy], proba_clean[:, order], place[y_clean])
-    np.testing.assert_allclose(moved, offset_of(proba, noisy, proba_clean, y_clean)[order], atol=0.05)
-
-
 @pytest.mark.parametrize(("n", "equally"), [([2, 2], True), ([1, 1], False), ([2, 2, 0], False), ([2, 3], False)])
 def test_equally_many_clean_rows(n, equally):
     assert is_balanced(np.array(n)) is equally

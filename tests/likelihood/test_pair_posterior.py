@@ -117,8 +117,6 @@ def test_without_pairs_T_is_left_alone():
 
 
 # ---------------------------------------------------------------------------- laws
-
-
 def test_a_class_without_rows_keeps_its_T(always):
     proba, y, noisy, n = problem(c=3)
     T = np.eye(4)
