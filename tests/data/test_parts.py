@@ -25,9 +25,6 @@ from noisytransition import (
     VerifiedKFold,
     load,
 )
-from noisytransition.losses import ForwardLoss
-from noisytransition.meta_gradient import look_ahead
-from noisytransition.meta_gradient._methods import candidate_methods
 from noisytransition.methods import METHODS
 
 N, LENGTH, WORDS = 150, 6, 20
@@ -201,29 +198,6 @@ def test_a_batch_transform_gets_all_parts():
     clf = small(CrossEntropyClassifier, module=Bag, batch_transform=hide).fit(PARTS, NOISY)
     other = small(CrossEntropyClassifier, module=Bag).fit(PARTS | {"mask": np.ones_like(MASK)}, NOISY)
     np.testing.assert_array_equal(clf.predict_proba(PARTS), other.predict_proba(PARTS))
-
-
-# ---------------------------------------------------------------------------- the look-ahead
-@pytest.mark.usefixtures("float64")
-@pytest.mark.parametrize("form", ["mapping", "tuple"])
-@pytest.mark.parametrize("method", [*candidate_methods(Bag()), None])
-def test_the_look_ahead_is_that_of_one_array(method, form):
-    torch.manual_seed(0)
-    parts, packed = Bag(), Packed()
-    packed.load_state_dict(parts.state_dict())
-    loss, found = ForwardLoss([[0.7, 0.3], [0.2, 0.8]]), []
-    y, y_clean, rates = torch.tensor(NOISY[40:72]), torch.tensor(Y[:40]), dict.fromkeys(parts.state_dict(), 0.5)
-    for module in (parts, packed):
-        clean, noisy = (batch(form if module is parts else "packed", rows) for rows in (slice(40), slice(40, 72)))
-        clean, methods = (clean, y_clean), None if method is None else [method]
-        found.append(look_ahead(module, noisy, lambda z: loss.cotangent(z, y), clean, rates, methods=methods))
-    for one, other in zip(found[0][:3], found[1][:3], strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-15)
-
-
-def batch(form, rows):
-    parts = {"ids": torch.tensor(IDS[rows]), "mask": torch.tensor(MASK[rows])}
-    return {"mapping": parts, "tuple": tuple(parts.values()), "packed": torch.cat(tuple(parts.values()), 1)}[form]
 
 
 # ---------------------------------------------------------------------------- cross-validation and searches

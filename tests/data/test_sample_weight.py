@@ -6,7 +6,7 @@ import torch
 from estimators import small
 from training import assert_same, refused
 
-from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, GLCClassifier, MetaTransitionClassifier
+from noisytransition import CrossEntropyClassifier, GLCClassifier, MetaTransitionClassifier
 from noisytransition.methods import METHODS
 
 WEIGHTS = np.random.default_rng(0).choice([0.0, 0.5, 1.0, 4.0], size=300)
@@ -47,15 +47,6 @@ def test_the_weighted_majority_of_each_point_is_learned():
     right = y == (X[:, 0] > 0)
     clf = small(CrossEntropyClassifier, max_epochs=100, batch_size=-1).fit(X, y, sample_weight=np.where(right, 4, 1))
     np.testing.assert_allclose(clf.predict_proba(X)[right, y[right]], 0.8, atol=0.03)  # of 0.5 without weights
-
-
-def test_T_is_not_changed_by_weights_that_do_not_depend_on_the_label():
-    rng = np.random.default_rng(0)
-    T, y = np.array([[0.7, 0.3], [0.1, 0.9]]), rng.integers(2, size=3000)
-    X, noisy = rng.normal(size=(3000, 2)) + 3 * y[:, None], (rng.random(3000) < T[y, 1]).astype(int)
-    given = {"meta": (X[:200], y[:200]), "sample_weight": rng.choice([0.2, 5.0], size=2800)}
-    clf = small(EMTransitionClassifier, batch_size=256).fit(X[200:], noisy[200:], **given)
-    np.testing.assert_allclose(clf.transition_matrix_, T, atol=0.04)
 
 
 @pytest.mark.parametrize(

@@ -61,15 +61,6 @@ def distances(labels, noisy):
     return [np.abs(of - of_all / of_all.sum()).sum() for of in shares]
 
 
-@given(st.integers(0, 1000), st.sampled_from([2, 4]), st.sampled_from([0.1, 5.0, 10.0]))
-@settings(max_examples=25, deadline=None)
-def test_weighted_by_given_label_samples_have_the_shares_of_all(seed, c, odds):
-    rng = np.random.default_rng(seed)
-    noisy = rng.integers(c, size=2000)
-    plain, weighted = distances(noisy[drawn(rng, noisy, 200, odds)], noisy)
-    assert weighted < plain / 5
-
-
 def test_the_fewer_samples_the_closer_are_the_weights_to_one():
     """Ten times as many samples with the same shares contradict a draw at random more."""
     of_verified, of_all = np.array([30, 10, 10]), np.array([400, 400, 200])

@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy.special import softmax
 
 from noisytransition.likelihood._pool import Views, pool_weights, pooled, shares_of_views
@@ -19,15 +17,6 @@ def problem(seed=0, n=2000, power=1.0, by_features=False):
     noisy = proba.argmax(axis=1) if by_features else (T[y].cumsum(axis=1) < rng.random(n)[:, None]).sum(axis=1)
     features = softmax(power * np.log(proba), axis=1)
     return Views(features, T.T[noisy], rng.dirichlet(np.ones(3), n)), y
-
-
-@given(st.integers(0, 1000))
-def test_the_prior_weights_are_those_of_bayes_rule(seed):
-    views, _ = problem(seed, n=20)
-    both = views.features * views.label
-    weights = pool_weights(Views(*(of[:0] for of in views)), np.zeros(0, dtype=int))
-    np.testing.assert_allclose(pooled(views, weights), both / both.sum(axis=1, keepdims=True), atol=1e-9)
-    np.testing.assert_allclose(pooled(views._replace(label=None), weights), views.features, atol=1e-9)
 
 
 @pytest.mark.parametrize(

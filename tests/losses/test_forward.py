@@ -95,11 +95,6 @@ def by_copy(loss, theta):
     return loss
 
 
-def by_state(loss, theta):
-    loss.load_state_dict({"transition_logits": theta})
-    return loss
-
-
 def by_replacement(loss, theta):
     loss.transition_logits = nn.Parameter(theta.clone(), requires_grad=False)
     return loss
@@ -132,7 +127,7 @@ def by_set_counts(loss, theta):
     return loss
 
 
-CHANGES = [by_copy, by_state, by_replacement, by_data, by_copied_loss, by_set_counts]
+CHANGES = [by_copy, by_replacement, by_data, by_copied_loss, by_set_counts]
 CHANGES += [by_optimizer(foreach) for foreach in (False, True)]
 
 

@@ -207,8 +207,6 @@ def own_forward(module):
 OTHERS = {
     "dropout": nn.Sequential(nn.Linear(4, 6), nn.ReLU(), nn.Dropout(0.5), nn.Linear(6, 3)),
     "batch normalisation": nn.Sequential(nn.Linear(4, 6), nn.BatchNorm1d(6), nn.ReLU(), nn.Linear(6, 3)),
-    "layer normalisation": nn.Sequential(nn.LayerNorm(4), nn.Linear(4, 3)),
-    "convolution": nn.Sequential(nn.Unflatten(1, (1, 4)), nn.Conv1d(1, 3, 4), nn.Flatten()),
     "tanh": nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 3)),
     "a plain layer": nn.Linear(4, 3),
     "its own forward pass": Bounded(nn.Linear(4, 3)),
@@ -221,7 +219,6 @@ OTHERS = {
     "a backward hook": hooked(lambda m: m[1].register_full_backward_hook(lambda m, i, o: (i[0] * 2,))),
     "a backward hook before": hooked(lambda m: m[1].register_full_backward_pre_hook(lambda m, o: (o[0] * 2,))),
     "weight normalisation": nn.Sequential(nn.utils.parametrizations.weight_norm(nn.Linear(4, 3))),
-    "spectral normalisation": nn.Sequential(nn.utils.parametrizations.spectral_norm(nn.Linear(4, 3))),
 }
 
 
