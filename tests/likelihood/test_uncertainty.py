@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from posteriors import simulated
 from scipy.special import softmax
 from strategies import noisy_rows, row_stochastic
 
@@ -12,17 +13,15 @@ from noisytransition.likelihood import _calibration, em_transition_matrix, trans
 from noisytransition.likelihood import _uncertainty as module
 from noisytransition.likelihood._calibration import CalibratedLikelihood
 from noisytransition.likelihood._uncertainty import leave_one_out
-from noisytransition.transition import flip_labels, pair_noise, symmetric_noise
+from noisytransition.transition import pair_noise, symmetric_noise
 
 T3 = np.array([[0.7, 0.3, 0.0], [0.05, 0.8, 0.15], [0.1, 0.1, 0.8]])
 
 
 def rows(seed=0, n=300, n_clean=40, T=T3, sharpness=2.0):
     """Posteriors that are right, and labels drawn from them."""
-    rng, c = np.random.default_rng(seed), len(T)
-    proba = softmax(sharpness * rng.normal(size=(n + n_clean, c)), axis=1)
-    y = np.array([rng.choice(c, p=p) for p in proba])
-    return proba[:n], flip_labels(y[:n], T, random_state=seed), proba[n:], y[n:]
+    proba, y, noisy = simulated(seed, T, n=n + n_clean, spread=sharpness)
+    return proba[:n], noisy[:n], proba[n:], y[n:]
 
 
 # ---------------------------------------------------------------------------- without each clean sample

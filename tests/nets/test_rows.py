@@ -171,17 +171,12 @@ def test_more_rows_at_once_without_training_where_they_are_small(X, batch_size, 
 
 def test_predictions_do_not_depend_on_how_many_rows_come_at_once():
     X = np.random.default_rng(0).normal(size=(600, 64)).astype(np.float32)
-    module, proba = nn.Linear(64, 3), []
-    for given_, n_batches in (
-        ({}, 1),
-        ({"iterator_valid__batch_size": 250}, 3),
-        ({"iterator_valid__batch_size": 1}, 600),
-    ):
+    module = nn.Linear(64, 3)
+    expected = torch.softmax(module(torch.tensor(X)), 1).detach()
+    for given_, n_batches in (({}, 1), ({"iterator_valid__batch_size": 250}, 3)):
         net = NoisyLabelNet(module, batch_size=16, **given_).initialize()
         assert len(list(net.get_iterator(Rows(X)))) == n_batches
-        proba.append(net.predict_proba(Rows(X)))
-    np.testing.assert_allclose(proba[0], proba[1], atol=1e-6)
-    np.testing.assert_allclose(proba[0], proba[2], atol=1e-6)
+        np.testing.assert_allclose(net.predict_proba(Rows(X)), expected, atol=1e-6)
 
 
 # ---------------------------------------------------------------------------- torch's loader
