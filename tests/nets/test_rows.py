@@ -40,17 +40,6 @@ class Squares(Dataset):
 
 
 # ---------------------------------------------------------------------------- columns
-def test_columns_go_where_their_rows_go():
-    part = rows(10).take([7, 2]).with_columns(is_clean=True)
-    assert part.X.tolist() == [[21.0, 22.0, 23.0], [6.0, 7.0, 8.0]]
-    assert {name: column.tolist() for name, column in part.columns.items()} == {
-        "label": [1, 0],
-        "group": [2, 2],
-        "is_clean": [True, True],
-    }
-    assert part.with_columns(label=[4, 5]).columns["group"].tolist() == [2, 2]
-
-
 def test_a_torch_dataset_gives_inputs_and_the_columns_stay_beside_it():
     data = DatasetRows(Squares(5, as_pair=True), np.array([4, 3, 2, 1, 0]), group=np.arange(5))
     ((x, y),) = BatchLoader(data, batch_size=5)
@@ -123,14 +112,6 @@ def test_every_row_once_and_no_batch_of_one_after_another(n, batch_size, shuffle
         assert sorted(seen) == [3.0 * i for i in range(n)]
         assert sizes == [n] or batch_size == 1 or min(sizes) > 1
     assert all(size in (batch_size, batch_size + 1) for size in sizes[:-1])
-
-
-def test_a_batch_is_the_pair_that_skorch_unpacks():
-    (batch,) = BatchLoader(rows(4), batch_size=4)
-    x, y = batch
-    assert (x is batch.x is batch[0], y is batch.label is batch[1], len(batch)) == (True, True, 2)
-    assert Batch.of(batch) is batch
-    assert Batch.of((x, y)).columns["label"] is y
 
 
 def test_torch_s_arguments_are_taken():
