@@ -12,12 +12,11 @@ from ._arrays import (
     ENCODE_ALL,
     as_array,
     encode,
-    in_series,
-    index_of,
     kind_of,
     names_of_times,
     of_one_type,
     periods_in_order,
+    series_like,
     sorted_classes,
 )
 
@@ -267,7 +266,7 @@ def _wide_form(y: Any, names: list[Any], name: str) -> tuple[Any, SourceLabels]:
     most_frequent = table.combined()
     if (most_frequent < 0).any():
         labels = np.array([*labels.tolist(), None], dtype=object)
-    return in_series(labels[most_frequent], index_of(y), None), table
+    return series_like(y[names[0]], labels[most_frequent]), table
 
 
 def _long_form(y: Any, sources: Any, name: str) -> SourceLabels | None:

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..labels._arrays import as_floats, check_classes, in_class_order, in_series, index_of, warn_of_order
+from ..labels._arrays import as_floats, check_classes, in_class_order, index_of, warn_of_order
 from ..labels._columns import SourceLabels, split_columns
 from ..labels._read import read_labels
 from ..likelihood._diagnostics import diagnose, warn_of_reasons
@@ -22,7 +22,7 @@ from ..transition._checks import check_count, check_level, check_rate, check_tra
 from ..transition._estimation import jeffreys_interval
 from ..transition._noise import RandomState
 from ..transition._posterior import denoise_proba
-from ._samples import LabelledSamples, data_frame
+from ._samples import LabelledSamples, data_frame, in_series
 from ._shares import Estimate, Population
 from ._suggest import Plan, plan, reasons_to_verify, samples_of_fit, suggest_samples
 

@@ -19,6 +19,15 @@ def data_frame(columns: Any, index: Any = None) -> Any:
     return DataFrame(columns, index=index)
 
 
+def in_series(values: NDArray, index: Any, name: object) -> Any:
+    """Values as a Series with this index; unchanged without an index."""
+    if index is None:
+        return values
+    from pandas import Series  # slow to import
+
+    return Series(values, index=index, name=name)
+
+
 class LabelledSamples(NamedTuple):
     """Samples with a noisy label, a verified label, or both, as class indices; -1 if missing."""
 

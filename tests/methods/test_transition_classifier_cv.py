@@ -211,7 +211,6 @@ def test_errors_before_training():
     clf, given = TransitionClassifierCV(Recorder()), {"y_verified": KNOWN}
     frame, short = pd.DataFrame(X), pd.DataFrame(X[:9, :2])
     for params, bad, words in (
-        ({}, {"meta": (X[:2], Y[:2])}, "at least 3 clean samples"),
         ({}, {"y_clean": Y[:3]}, "y_clean"),
         ({}, {"X": frame, "meta": (short, Y[:9])}, "same columns"),
         ({"prior": "flat"}, given, "prior"),
