@@ -70,7 +70,18 @@ class NoiseModelMixin:
     source_summary = _of_model(LabelNoiseModel.source_summary)
 
     # ---- shares, and samples to verify
-    class_shares = _of_model(LabelNoiseModel.class_shares)
+    def class_shares(self, level: float = 0.9, *, by: ArrayLike | None = None) -> Any:
+        """Estimate class priors of the samples of `fit` with intervals.
+
+        For another batch of samples, fit a `LabelNoiseModel` to `oof_proba_` (:doc:`/class_shares`).
+
+        Parameters
+        ----------
+        level, by
+            As in `LabelNoiseModel.class_shares`, which also describes the result.
+        """
+        return self._model().class_shares(level, by=by)
+
     accuracy_interval = _of_model(LabelNoiseModel.accuracy_interval)
     suggest_samples = _of_model(LabelNoiseModel.suggest_samples)
     plan_verification = _of_model(LabelNoiseModel.plan_verification)

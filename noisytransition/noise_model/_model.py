@@ -437,9 +437,9 @@ class LabelNoiseModel:
             Subgroup of each sample of X, such as its site. Each has its own shares: predictions are those of one fit,
             corrected by the verified samples of the subgroup. Without any, the interval is [0, 1].
         proba, y_noisy : array-like of shape (n_batch, c) and (n_batch,), optional
-            Probabilities by the same classifier and, if known, noisy labels of another batch with other class priors,
-            such as data of the next month. T and the distribution of features in each class must be the same. Default:
-            the samples of `fit`.
+            Probabilities by the classifier that the model was fitted to and, if known, noisy labels of another batch
+            with other class priors, such as data of the next month. T and the distribution of features in each class
+            must be the same. Default: the samples of `fit`.
 
         Returns
         -------
