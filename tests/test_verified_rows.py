@@ -285,5 +285,3 @@ def test_probabilities_of_the_draw_are_checked_before_any_training(suspicious):
     X, _, frame = suspicious
     with refused("verified_probability"):
         small(EMTransitionClassifier).fit(X, frame.assign(verified_probability=0.0))
-    with pytest.raises(ValueError, match="twice"):
-        LabelNoiseModel().fit(np.full((1500, 3), 1 / 3), frame, verified_probability=np.ones(1500))

@@ -106,7 +106,6 @@ IN_MEMORY = {
     "tensors": {"ids": torch.tensor(IDS), "mask": torch.tensor(MASK)},
     "lists": {"ids": IDS.tolist(), "mask": MASK.tolist()},
     "small types": {"ids": IDS.astype(np.int16), "mask": MASK.astype(bool)},
-    "SliceDict": SliceDict(**PARTS),
     "BatchEncoding": BatchEncoding(PARTS),
     "list of dicts": [{"ids": i, "mask": m} for i, m in zip(IDS, MASK, strict=True)],
 }

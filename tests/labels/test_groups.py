@@ -53,8 +53,6 @@ def test_a_column_of_the_table_is_the_argument_and_no_source():
     of_noisy, of_clean = by_column.of_both(by_column.groups)
     assert of_noisy.tolist() == [1, 0]
     assert of_clean.tolist() == [0, 1]
-    with pytest.raises(ValueError, match="given twice"):
-        labels_of_fit(4, table, None, None, None, None, of)
 
 
 @pytest.mark.parametrize(

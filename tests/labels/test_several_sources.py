@@ -11,7 +11,7 @@ from estimators import CLASSIFIERS, small
 from hypothesis import strategies as st
 from training import refused
 
-from noisytransition import EMTransitionClassifier, GLCClassifier, LabelNoiseModel
+from noisytransition import EMTransitionClassifier
 from noisytransition.labels._columns import split_columns
 from noisytransition.labels._read import labels_of_fit
 
@@ -156,16 +156,6 @@ def test_other_methods_say_who_takes_several_sources():
             small(cls).fit(X, TABLE)
         with refused("EMTransitionClassifier"):
             small(cls).fit(X, TABLE["a"], y_verified=TABLE["verified"], sources=list("pqpqpq"))
-
-
-def test_one_source_is_the_same_as_none():
-    given = np.array([0, 1, 2, 0, 1, 2] * 5)
-    proba, verified = np.eye(3)[given] * 0.7 + 0.1, [*given[:12], *[None] * 18]
-    one, none = (LabelNoiseModel().fit(proba, given, y_verified=verified, sources=of) for of in (["ann"] * 30, None))
-    assert one.sources_ is None
-    np.testing.assert_array_equal(one.posterior_of_fit(), none.posterior_of_fit())
-    X = np.arange(60.0).reshape(30, 2)
-    assert small(GLCClassifier).fit(X, given, y_verified=verified, sources=["ann"] * 30).predict(X).shape == (30,)
 
 
 def test_a_column_with_a_label_of_its_own_in_each_row_is_refused():

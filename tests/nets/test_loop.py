@@ -120,22 +120,6 @@ def trained(**params):
     return train(smooth, rows=NOISY, **own | params)
 
 
-def test_lbfgs_draws_clean_rows_and_counts_a_batch_once():
-    drawn = []
-
-    class Counting(CleanBatches):
-        def draw(self, net):
-            drawn.append(1)
-            return super().draw(net)
-
-    lbfgs = {"optimizer": torch.optim.LBFGS, "max_epochs": 2}
-    trained(update=MetaGradient(Counting(CLEAN, 3), 0.1), **lbfgs)
-    assert len(drawn) == 2
-    update = PosteriorCounts(0.1)
-    trained(update=update, **lbfgs)
-    assert update.n_batches_ == 2
-
-
 # ---------------------------------------------------------------------------- columns
 def test_a_loss_gets_the_columns_that_it_names_in_training_and_validation():
     net = trained(criterion=GoldCorrectionLoss(T), train_split=predefined_split(NOISY), max_epochs=1, lr=0.0)
@@ -162,7 +146,10 @@ def test_a_loader_of_the_user_s_serves_a_loss_of_labels():
 
 
 # ---------------------------------------------------------------------------- updates
-def test_an_update_is_called_before_and_after_each_step():
+@pytest.mark.parametrize("optimizer", [torch.optim.SGD, torch.optim.LBFGS])
+def test_an_update_is_called_once_before_and_after_each_step(optimizer):
+    """LBFGS computes the loss several times in a step."""
+
     class Noting(Update):
         def on_train_begin(self, net, **kwargs):
             super().on_train_begin(net, **kwargs)
@@ -177,7 +164,7 @@ def test_an_update_is_called_before_and_after_each_step():
             self.seen_.append(net.module_[0].weight.detach().clone())
 
     update = Noting()
-    trained(update=update, max_epochs=2)
+    trained(update=update, max_epochs=2, optimizer=optimizer)
     first, second, third, fourth = update.seen_
     assert torch.equal(second, third)
     assert not torch.equal(first, second)

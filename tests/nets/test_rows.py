@@ -207,12 +207,6 @@ def test_a_sampler_of_the_user_s_draws_as_in_torch_s_loader(sampler):
     assert sum(len(batch.label) for batch in loader) == len(sampler)
 
 
-@pytest.mark.parametrize("indices", [[2, 0, 2], [-1], [True, False, True, False], range(1, 3)])
-def test_rows_of_an_array_are_those_of_indexing(indices):
-    X, indices = np.asarray(np.arange(24).reshape(4, 3, 2), order="F"), np.asarray(indices)
-    np.testing.assert_array_equal(Rows(X).take(indices).X, X[indices])
-
-
 # ---------------------------------------------------------------------------- draws in proportion to weights
 WEIGHTS = st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=30)
 
