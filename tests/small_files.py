@@ -9,6 +9,11 @@ def noisy(y, n_classes, rng):
     return np.where(rng.random(len(y)) < 0.3, rng.integers(n_classes, size=len(y)), y)
 
 
+def pixels(n, seed=0):
+    """Images of 32 x 32 pixels, as in CIFAR."""
+    return np.random.default_rng(seed).integers(256, size=(n, 32, 32, 3), dtype=np.uint8)
+
+
 def write_hausa(folder, rng, n, n_test):
     topics = np.array(["Business", "Health", "Politics"])
     for name, size in (("train_clean", n), ("dev", n_test), ("test", n_test)):

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from small_files import pixels
 
 from examples.cifar import _TREE, load_cifar10, load_cifar10h, load_cifar10n, load_cifar100
 from noisytransition.datasets import CIFAR10_CLASSES, CIFAR100_SUPERCLASSES
@@ -15,10 +16,6 @@ from noisytransition.transition import cifar10_noise, superclass_noise
 
 torchvision = pytest.importorskip("torchvision")
 LABELS = {"clean_label": np.arange(60) % 10, "worse_label": (np.arange(60) + (np.arange(60) < 20)) % 10}
-
-
-def pixels(n, seed=0):
-    return np.random.default_rng(seed).integers(256, size=(n, 32, 32, 3), dtype=np.uint8)
 
 
 @pytest.fixture(autouse=True)

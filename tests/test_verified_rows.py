@@ -34,8 +34,6 @@ from noisytransition import (
 )
 from noisytransition.transition import pair_noise
 
-every = pytest.mark.parametrize("cls", CLASSIFIERS)
-some = pytest.mark.parametrize("cls", [GLCClassifier, EMTransitionClassifier])
 NAMES = np.array(["ant", "bee", "cat"])
 
 
@@ -63,7 +61,7 @@ def table(y, mask, true):
 
 
 # ---------------------------------------------------------------------------- one result
-@every
+@pytest.mark.parametrize("cls", CLASSIFIERS)
 def test_verified_rows_are_clean_rows_with_known_noisy_labels_to_the_bit(cls, verified):
     X, y, mask, true = verified
     args, clean = known(verified)
@@ -201,7 +199,7 @@ def test_other_tools_of_scikit_learn(verified):
     np.testing.assert_array_equal(voted.predict(X), fitted.predict(X))
 
 
-@some
+@pytest.mark.parametrize("cls", [GLCClassifier, EMTransitionClassifier])
 def test_a_fold_without_verified_rows_is_refused_with_what_to_do(cls, blobs, true_labels):
     X, y = blobs[:2]
     checked = np.where(np.arange(300) < 60, true_labels, -1)

@@ -3,10 +3,7 @@
 import numpy as np
 import pytest
 from PIL import Image
-
-
-def pixels(n, seed=0):
-    return np.random.default_rng(seed).integers(256, size=(n, 32, 32, 3), dtype=np.uint8)
+from small_files import pixels
 
 
 def write_arrays(folder, n, n_classes, n_test):

@@ -46,6 +46,7 @@ TABLE = {
     "-1.0 is missing": ([0, 1, 1], [-1.0, 0.0, -1.0], [0, 1], [0, 1, 1], [-1, 0, -1]),
     "-1 is a label": ([-1, 1, 1], [NAN, -1, NAN], [-1, 1], [0, 1, 1], [-1, 0, -1]),
     "blank text": (np.array(["a", "b", "", " "]), ["", "a", " ", "b"], ["a", "b"], [0, 1, -1, -1], [-1, 0, -1, 1]),
+    "letters of both cases": (np.array(["a", "A", "b"]), ["A", None, None], ["A", "a", "b"], [1, 0, 2], [0, -1, -1]),
     "no given label": (np.array([NAN, 1, 0]), np.array([1, NAN, NAN]), [0, 1], [-1, 1, 0], [1, -1, -1]),
     "one column": (pd.DataFrame({"label": [0, 1, 1]}), [None, 2, None], [0, 1, 2], [0, 1, 1], [-1, 2, -1]),
     "a table": (pd.DataFrame(COLUMNS, index=[3, 2, 1]), None, [0, 1, 2], [0, 1, 1], [-1, 2, -1]),
@@ -82,10 +83,6 @@ def test_two_spellings_of_a_label_are_an_error(given, verified):
         read(np.array(given), verified)
 
 
-def test_letters_of_both_cases_in_one_column_are_classes():
-    assert read(np.array(["a", "A", "b"]), ["A", None, None]).classes.tolist() == ["A", "a", "b"]
-
-
 def test_classes_and_labels_of_separate_samples():
     clean = SeparateLabels(2, ["cat", "ant"], [None, "bee"])
     found = read(NAMES[[0, 1, 1]], separate=clean, classes=NAMES[::-1])
@@ -99,7 +96,6 @@ def test_classes_and_labels_of_separate_samples():
 
 
 def test_minus_one_of_a_fit_is_a_label():
-    assert read([0, 1], [-1, 0]).true.tolist() == [-1, 0]
     assert read([0, 1], [-1, 0], minus_one_is_label=True).true.tolist() == [0, 1]
     assert read([0, 1], [-1, 0], classes=np.array([-1, 0, 1])).true.tolist() == [0, 1]
 

@@ -114,6 +114,7 @@ class Kind(nn.Module):
         (np.int64, True, "auto", torch.int64),
         (np.int32, True, "auto", torch.int32),
         (np.int16, True, "auto", torch.int64),  # embeddings take no other integers
+        (np.uint16, True, "auto", torch.int64),
         (np.uint8, True, "auto", torch.float32),  # images
         (np.int32, True, "int64", torch.int64),
         (np.float32, False, torch.float32, torch.float32),
