@@ -66,13 +66,14 @@ def diagnose(fit: NoiseFit, bars: TransitionUncertainty | None, classes: NDArray
     if len(of.clean):
         is_random = not fit.log_prior_ratio.any()
         balanced = is_balanced(of.n_clean)
+        differ = balanced and shares_differ(of.n_clean, fit.counts.sum(axis=1))
         wrong = fit.wrong_true_labels
         found = {
             "codes": _codes(fit, bars, classes),
             "missing_class": _named(
                 "no clean sample of class {}; verify some samples of it", classes[of.n_clean[:c] == 0]
             ),
-            "unknown_shares": _unknown_shares(fit) if is_random and balanced else "",
+            "unknown_shares": _UNKNOWN_SHARES if is_random and differ else "",
             "chosen": _CHOSEN if is_random and of.is_chosen_by_suspicion() else "",
             "from_elsewhere": _from_elsewhere(fit, classes) if is_random and not balanced else "",
             "verified_labels": _named(
@@ -96,11 +97,6 @@ def diagnose(fit: NoiseFit, bars: TransitionUncertainty | None, classes: NDArray
         "not_separated": _named("the error bars of T are wide for class {}; verify more samples", wide),
     }
     return {name: text for name, text in found.items() if text}
-
-
-def _unknown_shares(fit: NoiseFit) -> str:
-    """Clean samples are balanced, although the class prior of the noisy samples is not uniform."""
-    return _UNKNOWN_SHARES if shares_differ(fit.out_of_fold.n_clean, fit.counts.sum(axis=1)) else ""
 
 
 def _named(text: str, classes: NDArray) -> str:

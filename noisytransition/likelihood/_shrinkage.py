@@ -120,10 +120,6 @@ class Evidence:
         # zeta is slow, and the entries of a group share few rates
         self.distinct = [np.unique(of_group, return_inverse=True) for of_group, _ in self.entries]
 
-    def __call__(self, a: float) -> float:
-        """Log-evidence of a strength."""
-        return self._given_rates(a) - self._log_information(a) / 2
-
     def highest(self, strengths: NDArray) -> tuple[float, float]:
         """Highest log-evidence, and its strength; the information is computed only where it can matter."""
         least = np.log((self.rates**2).sum()) if len(self.rates) else 0.0
