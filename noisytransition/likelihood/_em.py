@@ -134,10 +134,14 @@ def em_transition_matrix(
     check_finite(clean_weight, "clean_weight")
     check_finite(tol, "tol")
     T = np.full((c, c), 1 / c) if init is None else check_transition_matrix(init, c, "init")
+    if (proba_clean is None) != (y_clean is None):
+        raise ValueError("only one of proba_clean and y_clean was given; pass both or none.")
+    proba_clean = check_probabilities(np.empty((0, c)) if proba_clean is None else proba_clean, c, "proba_clean")
     found = first_maximum(
         proba,
-        check_label_indices(y_noisy, c, proba.shape[0], "y_noisy"),
-        *_check_clean(proba_clean, y_clean, c),
+        check_label_indices(y_noisy, c, len(proba), "y_noisy"),
+        proba_clean,
+        check_label_indices(() if y_clean is None else y_clean, c, len(proba_clean), "y_clean"),
         T,
         prior,
         check_counts(counts, c),
@@ -325,16 +329,6 @@ def with_prior(found: EMResult, prior: Prior, prior_counts: NDArray | float = 0.
     evidence += found.log_likelihood - float((prior_counts * log_T).sum())
     evidence += float((found.counts * (log_best - log_T)).sum())
     return found._replace(prior=M, strength=a, log_evidence=evidence)
-
-
-def _check_clean(proba: ArrayLike | None, y: ArrayLike | None, c: int) -> tuple[NDArray, NDArray[np.intp]]:
-    """Valid probabilities and labels of the clean samples; empty arrays if there are none."""
-    if (proba is None) != (y is None):
-        raise ValueError("only one of proba_clean and y_clean was given; pass both or none.")
-    if proba is None or y is None:
-        return np.empty((0, c)), np.zeros(0, dtype=np.intp)
-    proba = check_probabilities(proba, c, "proba_clean")
-    return proba, check_label_indices(y, c, len(proba), "y_clean")
 
 
 def check_counts(counts: ArrayLike | None, c: int) -> NDArray[np.float64]:

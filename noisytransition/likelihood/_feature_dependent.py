@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from ..transition._estimation import TINY, normalise_rows
+from ..transition._estimation import TINY
 from ._calibration import MOST_ITER, CalibratedLikelihood, Calibration, EMResult, minimum
 from ._class_prior import log_scores
 from ._em import FirstMaximum, replace_zeros, with_prior
@@ -14,13 +14,12 @@ from ._rules import EVIDENCE
 
 
 class FeatureDependentEstimate(NamedTuple):
-    """T under feature-dependent noise, averaged over all noisy samples.
+    """Estimate of feature-dependent noise.
 
     `counts` are expected numbers of samples of each true (i) and noisy (j) label, `power` is the exponent a of the
     dependence on the features, and `log_evidence` the log of the Bayes factor against one T.
     """
 
-    transition_matrix: NDArray[np.float64]
     counts: NDArray[np.float64]
     calibration: Calibration
     power: float
@@ -71,9 +70,7 @@ def fit_feature_dependent_noise(
     evidence += ((1 - likelihood.clean_weight) * gain).sum()
     if evidence <= EVIDENCE or gain.sum() < 0:
         return None
-    counts = dependent.sums(x)[1]
-    T = normalise_rows(counts + one.transition_matrix)  # a class without samples keeps its row of T
-    return FeatureDependentEstimate(T, counts, calibration, float(x[-1]), float(evidence))
+    return FeatureDependentEstimate(dependent.sums(x)[1], calibration, float(x[-1]), float(evidence))
 
 
 def _both_maxima(likelihood: Any, init: NDArray) -> tuple[EMResult, "FeatureDependentLikelihood", NDArray]:

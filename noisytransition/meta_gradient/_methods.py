@@ -111,10 +111,6 @@ def reverse_tangent(gradient: Sequence[Tensor], cotangent: Tensor, direction: Se
     return u
 
 
-#: methods by autograd
-METHODS = ("dual", "double-vjp", "difference")
-
-
 def _by_autograd(
     point: Point, method: str, cotangent: Callable[[Tensor], Tensor], meta: tuple[Any, Tensor]
 ) -> tuple[Tensor, Tensor]:

@@ -37,12 +37,9 @@ def transition_error(T_true: ArrayLike, T_pred: ArrayLike) -> float:
     >>> transition_error([[0.75, 0.25], [0.0, 1.0]], [[1.0, 0.0], [0.0, 1.0]])
     0.25
     """
-    if hasattr(T_true, "index") and hasattr(T_true, "columns") and hasattr(T_pred, "columns"):
-        classes = T_true.index
-        T_true = in_class_order(T_true, classes)
-        T_pred = in_class_order(T_pred, classes)
-    T_true = check_transition_matrix(T_true, name="T_true")
-    T_pred = check_transition_matrix(T_pred, len(T_true), name="T_pred")
+    classes = getattr(T_true, "columns", None) if hasattr(T_pred, "columns") else None
+    T_true = check_transition_matrix(in_class_order(T_true, classes), name="T_true")
+    T_pred = check_transition_matrix(in_class_order(T_pred, classes), len(T_true), name="T_pred")
     return float(np.abs(T_true - T_pred).sum() / np.abs(T_true).sum())
 
 
