@@ -1,5 +1,6 @@
 """Estimate of T under feature-dependent noise with one more parameter, identified by noisy labels alone."""
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,8 +58,8 @@ def fit_feature_dependent_noise(
     likelihood: Any = one_T.likelihood
     if likelihood.absent.any():
         return None
-    one, dependent, x = _both_maxima(likelihood, one_T.init)
-    log_likelihood = -dependent.objective(x)[0] * likelihood.n_rows
+    one, x = _both_maxima(likelihood, one_T.init)
+    log_likelihood = -dependent_loss(likelihood, x)[0] * likelihood.n_rows
     evidence = log_likelihood - one.log_likelihood - np.log(likelihood.n_rows) / 2
     if one_T.prior is not None:  # the one T may owe its evidence to a strong prior
         evidence -= max(0.0, one_T.found.log_evidence - with_prior(one, one_T.prior).log_evidence)
@@ -70,52 +71,44 @@ def fit_feature_dependent_noise(
     evidence += ((1 - likelihood.clean_weight) * gain).sum()
     if evidence <= EVIDENCE or gain.sum() < 0:
         return None
-    return FeatureDependentEstimate(dependent.sums(x)[1], calibration, float(x[-1]), float(evidence))
+    return FeatureDependentEstimate(_sums(likelihood, x)[1], calibration, float(x[-1]), float(evidence))
 
 
-def _both_maxima(likelihood: Any, init: NDArray) -> tuple[EMResult, "FeatureDependentLikelihood", NDArray]:
+def _both_maxima(likelihood: Any, init: NDArray) -> tuple[EMResult, NDArray[np.float64]]:
     """Maximum of one T without prior, and the parameters of the maximum with feature-dependent noise."""
     likelihood.x = None  # from the present maximum, both end at lower ones
     one = likelihood.maximise(replace_zeros(init))
-    dependent = FeatureDependentLikelihood(likelihood)
     start = np.append(likelihood.x, 1.0)
     start[-1 - init.size : -1] = 0.0  # R is uniform: the labels depend on the features alone
     bounds = [(None, None)] * len(likelihood.x) + [(0.0, None)]
-    x = minimum(dependent.objective, start, np.ones(()), MOST_ITER, bounds).x
+    x = minimum(partial(dependent_loss, likelihood), start, np.ones(()), MOST_ITER, bounds).x
     likelihood.x = x[:-1].copy()  # one T may have ended at a local maximum
     from_there = likelihood.maximise(init)
-    return max(one, from_there, key=lambda found: found.log_likelihood), dependent, x
+    return max(one, from_there, key=lambda found: found.log_likelihood), x
 
 
-class FeatureDependentLikelihood(NamedTuple):
-    r"""Log-likelihood of clean samples and feature-dependent noise, ``P(j | i, x) ~ R[i, j] p_j(x)^a``.
+def dependent_loss(one_T: CalibratedLikelihood, x: NDArray) -> tuple[float, NDArray[np.float64]]:
+    r"""Mean loss of a sample under ``P(j | i, x) ~ R[i, j] p_j(x)^a``, and its gradient.
 
-    p is the calibrated probability of the true label. At a = 0, R is T and the likelihood equals
-    `CalibratedLikelihood`. The prior of a is half-normal with unit scale. `one_T` is at its maximum, with at
-    most 20 classes and without pairs.
+    p is the calibrated probability of the true label. Parameters are those of `one_T`, with R in place of T, and a. At
+    a = 0, R is T and the loss equals that of `one_T`. The prior of a is half-normal with unit scale.
     """
+    power = float(x[-1])
+    log_likelihood, counts, expected, grad_bias, grad_matrix, of_power = _sums(one_T, x)
+    of_one_T = log_likelihood, grad_bias, grad_matrix, counts - expected
+    value, gradient = one_T.with_clean_rows(x[:-1], *of_one_T)
+    return value + power**2 / (2 * one_T.n_rows), np.append(gradient, (power - of_power) / one_T.n_rows)
 
-    one_T: CalibratedLikelihood
 
-    def objective(self, x: NDArray) -> tuple[float, NDArray[np.float64]]:
-        """Mean loss per sample, and its gradient."""
-        power = float(x[-1])
-        n = self.one_T.n_rows
-        log_likelihood, counts, expected, grad_bias, grad_matrix, of_power = self.sums(x)
-        of_one_T = log_likelihood, grad_bias, grad_matrix, counts - expected
-        value, gradient = self.one_T.with_clean_rows(x[:-1], *of_one_T)
-        return value + power**2 / (2 * n), np.append(gradient, (power - of_power) / n)
-
-    def sums(self, x: NDArray) -> Any:
-        """Sums over the noisy samples, as of `_of_block`."""
-        _, A, bias = self.one_T.map(x[:-1])
-        R = special.softmax(self.one_T.unpack(x[:-1])[3], axis=1)
-        rows: Any = self.one_T.rows
-        of_blocks = [
-            _of_block(u, y, special.log_softmax(A @ u + bias[:, None], axis=0), R, float(x[-1]))
-            for u, y, _ in rows.blocks
-        ]
-        return [sum(of_each) for of_each in zip(*of_blocks, strict=True)]
+def _sums(one_T: CalibratedLikelihood, x: NDArray) -> Any:
+    """Sums over the noisy samples, as of `_of_block`."""
+    _, A, bias = one_T.map(x[:-1])
+    R = special.softmax(one_T.unpack(x[:-1])[3], axis=1)
+    rows: Any = one_T.rows
+    of_blocks = [
+        _of_block(u, y, special.log_softmax(A @ u + bias[:, None], axis=0), R, float(x[-1])) for u, y, _ in rows.blocks
+    ]
+    return [sum(of_each) for of_each in zip(*of_blocks, strict=True)]
 
 
 def _of_block(u: NDArray, y: NDArray, log_p: NDArray, R: NDArray, power: float) -> tuple[Any, ...]:

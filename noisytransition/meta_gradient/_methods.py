@@ -47,12 +47,6 @@ class Point:
         tensors |= dict(zip(self.names, weights, strict=True))
         return logits_of(partial(called_with, self.module, self._places, tensors), x, self.precision)
 
-    def stepped(self, gradient: Sequence[Tensor]) -> list[Tensor]:
-        """Return W_hat = W - rate * gradient as new leaves: a plain SGD step, as in the paper."""
-        with torch.no_grad():
-            moved = torch._foreach_add(self.weights, self.scaled(gradient), alpha=-1)
-        return [weight.requires_grad_() for weight in moved]
-
     def scaled(self, gradient: Sequence[Tensor]) -> list[Tensor]:
         """Return rate * gradient for each weight."""
         return list(torch._foreach_mul([g.detach() for g in gradient], self.rates))
@@ -126,7 +120,9 @@ def _by_autograd(
         allow_unused=True,
         materialize_grads=True,
     )
-    weights = point.stepped(gradient)
+    with torch.no_grad():  # W_hat as new leaves: a plain SGD step, as in the paper
+        moved = torch._foreach_add(point.weights, point.scaled(gradient), alpha=-1)
+    weights = [weight.requires_grad_() for weight in moved]
     loss = F.cross_entropy(point(weights, meta[0]), meta[1])
     direction = point.scaled(torch.autograd.grad(loss, weights, allow_unused=True, materialize_grads=True))
     if is_reverse:

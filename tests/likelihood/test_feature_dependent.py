@@ -13,11 +13,7 @@ from noisytransition.likelihood import _feature_dependent as module
 from noisytransition.likelihood._calibration import CalibratedLikelihood
 from noisytransition.likelihood._class_prior import log_scores
 from noisytransition.likelihood._em import first_maximum, with_prior
-from noisytransition.likelihood._feature_dependent import (
-    FeatureDependentLikelihood,
-    _both_maxima,
-    fit_feature_dependent_noise,
-)
+from noisytransition.likelihood._feature_dependent import _both_maxima, dependent_loss, fit_feature_dependent_noise
 from noisytransition.transition import count_transition_matrix, pair_noise, symmetric_noise, transition_error
 from noisytransition.transition._estimation import normalise_rows
 
@@ -88,26 +84,26 @@ def test_objective_by_loops(c, seed, power, weight):
         total += np.log(f @ of_label)
     for p, i in zip(proba_clean, y_clean, strict=True):
         total += weight * np.log(calibrated(p, scale, b, B)[i])
-    value, _ = FeatureDependentLikelihood(one_T).objective(x)
+    value, _ = dependent_loss(one_T, x)
     np.testing.assert_allclose(value, -total / (len(noisy) + len(y_clean)), rtol=1e-10)
 
 
 @pytest.mark.parametrize("c", [2, 4])
 @pytest.mark.parametrize("power", [0.0, 0.3, 1.7])
 def test_the_gradient_is_that_of_the_objective(c, power):
-    dependent, x = FeatureDependentLikelihood(likelihood(3, c, weight=2.0)[0]), parameters(5, c, power)
-    _, gradient = dependent.objective(x)
+    one_T, x = likelihood(3, c, weight=2.0)[0], parameters(5, c, power)
+    _, gradient = dependent_loss(one_T, x)
     for k in range(len(x)):
         step = np.zeros_like(x)
         step[k] = 1e-5
-        change = (dependent.objective(x + step)[0] - dependent.objective(x - step)[0]) / 2e-5
+        change = (dependent_loss(one_T, x + step)[0] - dependent_loss(one_T, x - step)[0]) / 2e-5
         np.testing.assert_allclose(gradient[k], change, rtol=1e-6, atol=1e-9)
 
 
 def test_at_power_0_it_is_the_likelihood_of_one_T():
     one_T, _ = likelihood(7, c=4)
     x = parameters(7, 4, 0.0)
-    value, gradient = FeatureDependentLikelihood(one_T).objective(x)
+    value, gradient = dependent_loss(one_T, x)
     value_of_one, gradient_of_one = one_T.objective(x[:-1], np.zeros((4, 4)))
     np.testing.assert_allclose(value, value_of_one, rtol=1e-12)
     np.testing.assert_allclose(gradient[:-1], gradient_of_one, rtol=1e-9, atol=1e-12)
@@ -156,11 +152,10 @@ def test_the_evidence_counts_each_label_once(monkeypatch):
     weights = np.linspace(1, 20, n)
     one_T = maximum((proba, y, noisy, n), weights=weights)
     found = fit_feature_dependent_noise(one_T, proba[:n], y[:n])
-    one, _, x = _both_maxima(maximum((proba, y, noisy, n), weights=weights).likelihood, one_T.init)
+    one, x = _both_maxima(maximum((proba, y, noisy, n), weights=weights).likelihood, one_T.init)
     rows = np.arange(n)
     gain = np.log(found.calibration(proba[:n])[rows, y[:n]] / one.calibration(proba[:n])[rows, y[:n]])
-    likelihood = FeatureDependentLikelihood(one_T.likelihood)
-    total = -likelihood.objective(x)[0] * len(y) - one.log_likelihood - np.log(len(y)) / 2
+    total = -dependent_loss(one_T.likelihood, x)[0] * len(y) - one.log_likelihood - np.log(len(y)) / 2
     strong = max(0, one_T.found.log_evidence - with_prior(one, "symmetric").log_evidence)
     assert found.log_evidence == pytest.approx(total - ((weights - 1) * gain).sum() - strong, abs=1e-3)
 
