@@ -68,9 +68,8 @@ Channel = OneT | LogLinear
 class PairEstimate(NamedTuple):
     """T from a posterior that is fitted to verified pairs.
 
-    The `channel` has the powers of the classifier's probabilities and of T, (1, 1) if one T holds. `counts` are
-    expected numbers of samples of each true (i) and noisy (j) label. `log_evidence` is the log of the Bayes factor
-    against the posterior under one T.
+    `counts` are expected numbers of samples of each true (i) and noisy (j) label. `log_evidence` is the log of the
+    Bayes factor against the posterior under one T.
     """
 
     channel: LogLinear
