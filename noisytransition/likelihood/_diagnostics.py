@@ -67,7 +67,6 @@ def diagnose(fit: NoiseFit, bars: TransitionUncertainty | None, classes: NDArray
         is_random = not fit.log_prior_ratio.any()
         balanced = is_balanced(of.n_clean)
         differ = balanced and shares_differ(of.n_clean, fit.counts.sum(axis=1))
-        wrong = fit.wrong_true_labels
         found = {
             "codes": _codes(fit, bars, classes),
             "missing_class": _named(
@@ -77,9 +76,9 @@ def diagnose(fit: NoiseFit, bars: TransitionUncertainty | None, classes: NDArray
             "chosen": _CHOSEN if is_random and of.is_chosen_by_suspicion() else "",
             "from_elsewhere": _from_elsewhere(fit, classes) if is_random and not balanced else "",
             "verified_labels": _named(
-                f"{len(wrong)} of {len(of.clean)} verified labels are probably wrong: they contradict the classifier "
-                "and the given label; check the verified samples at positions {} (counting verified samples only)",
-                wrong,
+                f"{len(fit.wrong_true_labels)} of {len(of.clean)} verified labels are probably wrong: they contradict "
+                "the classifier and the given label; check those at positions {} (counting verified samples only)",
+                fit.wrong_true_labels,
             ),
             "not_one_T": _not_one_T(fit),
             "under_trained": _under_trained(of, of.weights_of_clean(fit.log_prior_ratio)),

@@ -68,20 +68,14 @@ def fit_noise(out_of_fold: OutOfFold, start: NDArray, prior: Prior, *, stratifie
         last = of.candidates[-1]
         log_prior_ratio = fit_log_prior_ratio(last.proba, of.noisy, last.proba_clean, of.clean, of.pairs, start)
     weights = _weights_of_clean(of, log_prior_ratio)
-    pairs = of.scaled_pairs
-    log_evidence: list[float] = []
-    for _, proba, of_clean in show(of.candidates):
-        maximum = first_maximum(proba, of.noisy, of_clean, of.clean, start, prior, pairs, weights, log_prior_ratio)
-        if not log_evidence or maximum.found.log_evidence > max(log_evidence):
-            most_likely = maximum  # others would keep copies of their probabilities
-        log_evidence.append(maximum.found.log_evidence)
-    best = int(np.argmax(log_evidence))
-    one_T = most_likely.finish()
+    maximum, log_evidence = _most_likely(of, start, prior, weights, log_prior_ratio, show)
+    best = int(log_evidence.argmax())
+    one_T = maximum.finish()
     T = one_T.transition_matrix
     fit = NoiseFit(
         of,
         of.candidates[best],
-        np.array(log_evidence),
+        log_evidence,
         log_prior_ratio,
         one_T,
         weights,
@@ -95,7 +89,7 @@ def fit_noise(out_of_fold: OutOfFold, start: NDArray, prior: Prior, *, stratifie
     if of.pairs.any():
         return _by_pairs(fit)
     if len(of.clean) and len(start) <= MOST_CLASSES_WITH_MATRIX:
-        return _by_features(fit, most_likely)
+        return _by_features(fit, maximum)
     return fit
 
 
@@ -111,6 +105,20 @@ def _weights_of_clean(of: OutOfFold, log_prior_ratio: NDArray) -> NDArray[np.flo
         return np.ones(m)
     weights = np.ones(m) if log_prior_ratio.any() else of.weights_of_clean(log_prior_ratio)
     return weights * min(len(of.noisy) / m, LARGEST_WEIGHT)
+
+
+def _most_likely(
+    of: OutOfFold, start: NDArray, prior: Prior, weights: NDArray, log_prior_ratio: NDArray, show: Any
+) -> tuple[FirstMaximum, NDArray[np.float64]]:
+    """Maximum of the most likely candidate, and the evidence of each candidate."""
+    pairs = of.scaled_pairs
+    log_evidence: list[float] = []
+    for _, proba, of_clean in show(of.candidates):
+        maximum = first_maximum(proba, of.noisy, of_clean, of.clean, start, prior, pairs, weights, log_prior_ratio)
+        if not log_evidence or maximum.found.log_evidence > max(log_evidence):
+            most_likely = maximum  # others would keep copies of their probabilities
+        log_evidence.append(maximum.found.log_evidence)
+    return most_likely, np.array(log_evidence)
 
 
 # ---------------------------------------------------------------------------- if one T does not hold for all samples
