@@ -65,8 +65,9 @@ class SourceFit(NamedTuple):
             found["dependent_sources"] = f"{who} err together: {fact}. Held-out verified samples selected {weight}"
         if (self.log_evidence > EVIDENCE).any():
             order = np.argsort(-self.log_evidence)[: int((self.log_evidence > EVIDENCE).sum())]
-            named = shortened([f"{self.names[s]!s} ({self.right[s]:.0%} correct)" for s in order])
-            found["sources_differ"] = f"T differs between sources, most for {named} (see source_summary)"
+            named = ", ".join(f"{self.names[s]!s} ({self.right[s]:.0%} correct)" for s in order[:5])
+            more = f" and {len(order) - 5} others" if len(order) > 5 else ""
+            found["sources_differ"] = f"T differs between sources, most for {named}{more} (see source_summary)"
         if not self.n_verified.any():
             fact = "no label of a source is verified, so the posterior assumes that sources err independently"
             found["sources_not_verified"] = f"{fact}. Verify some samples with labels to test this"
