@@ -13,7 +13,7 @@ from ._calibration import tempered_log_loss
 from ._class_prior import relevant_difference, shares_differ
 from ._fit import NoiseFit
 from ._out_of_fold import OutOfFold
-from ._rules import WARN_P
+from ._rules import EVIDENCE, WARN_P
 from ._uncertainty import TransitionUncertainty
 
 # Thresholds were selected on the design half of examples/benchmarks/zoo.
@@ -174,11 +174,13 @@ def _from_elsewhere(fit: NoiseFit, classes: NDArray) -> str:
 
 def _not_one_T(fit: NoiseFit) -> str:
     """Labels contradict the assumption that one T holds for all samples."""
-    if fit.is_one_T:
+    if fit.is_one_T and fit.conflict <= EVIDENCE:
         return ""
     fact = "samples that look like another class have more wrong labels"
     advice = "; verify samples that have a noisy label, so that T can be fitted to these pairs"
-    if fit.out_of_fold.pairs.any():
+    if fit.is_one_T:
+        fact = "clean and noisy samples contradict each other under one T"
+    elif fit.out_of_fold.pairs.any():
         fact = "the verified pairs contradict one T for all samples"
         advice = ", unless many verified labels are wrong"
     return f"{fact}: the noise probably depends on the features, and T is an average over the samples{advice}"

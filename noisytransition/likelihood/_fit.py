@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..labels._draw import design_effect, in_order_of_appearance
-from ..transition._estimation import anchor_transition_matrix, gold_transition_matrix, normalise_rows
+from ..transition._estimation import anchor_transition_matrix, finite_log, gold_transition_matrix, normalise_rows
 from ._calibration import MOST_CLASSES_WITH_MATRIX, Calibration, EMResult
 from ._class_prior import fit_log_prior_ratio, shift_class_prior
 from ._em import FirstMaximum, first_maximum, pseudo_counts
@@ -22,6 +22,10 @@ from ._uncertainty import MOST_CLASSES, TransitionUncertainty, error_bars, leave
 #: largest weight of a clean sample, about the largest n / m in the zoo. Without this limit, networks overfit few
 #: clean samples (generated data of examples/benchmarks/em_transition.py, seeds 0 to 2: accuracy 0.741 instead of 0.749)
 LARGEST_WEIGHT = 20.0
+# The influence of the noisy labels: a clean sample has one of these powers of n / m as weight. Five powers give
+# the same error of T as three (design half of examples/benchmarks/zoo). Feature-dependent noise has the second: at the
+# first, where the calibration overfits few clean samples, it is detected in data without noise
+_POWERS = (1.0, 0.5, 0.0)
 
 
 class NoiseFit(NamedTuple):
@@ -39,6 +43,7 @@ class NoiseFit(NamedTuple):
     counts: NDArray[np.float64]  # expected numbers of samples of each true and noisy label
     at_weight_one: NDArray[np.float64]  # T if a clean sample has the weight 1
     all_samples: OutOfFold  # with the best candidate, and with samples that have no label
+    conflict: float  # gain in the log-score of clean samples by a lower influence of the noisy labels
     is_one_T: bool = True  # whether one T holds for all samples, as far as the labels tell
     power: float = 0.0  # exponent of feature-dependent noise that was found without pairs
     # positions of clean samples whose true label is probably wrong; empty unless this best explains the pairs
@@ -68,57 +73,88 @@ def fit_noise(out_of_fold: OutOfFold, start: NDArray, prior: Prior, *, stratifie
         last = of.candidates[-1]
         log_prior_ratio = fit_log_prior_ratio(last.proba, of.noisy, last.proba_clean, of.clean, of.pairs, start)
     weights = _weights_of_clean(of, log_prior_ratio)
-    maximum, log_evidence = _most_likely(of, start, prior, weights, log_prior_ratio, show)
+    path, log_evidence = _maxima(of, start, prior, weights, log_prior_ratio, show)
     best = int(log_evidence.argmax())
-    one_T = maximum.finish()
-    T = one_T.transition_matrix
+    scores = _left_out_scores(of, of.candidates[best], path, weights, log_prior_ratio)
+    k = int(np.argmax(scores))
+    one_T = path[k].finish()
     fit = NoiseFit(
         of,
         of.candidates[best],
         log_evidence,
         log_prior_ratio,
         one_T,
-        weights,
+        weights[k],
         one_T.calibration,
-        OneT(T),
-        T,
+        OneT(one_T.transition_matrix),
+        one_T.transition_matrix,
         one_T.counts,
-        T,
+        one_T.transition_matrix if k == len(path) - 1 else path[-1].found.transition_matrix,
         out_of_fold._replace(candidates=[out_of_fold.candidates[best]]),
+        conflict=scores[k] - scores[-1],
     )
     if of.pairs.any():
         return _by_pairs(fit)
     if len(of.clean) and len(start) <= MOST_CLASSES_WITH_MATRIX:
-        return _by_features(fit, maximum)
+        return _by_features(fit, path[len(path) // 2])
     return fit
 
 
-def _weights_of_clean(of: OutOfFold, log_prior_ratio: NDArray) -> NDArray[np.float64]:
-    """Weights of the clean samples, which make them representative.
+def _weights_of_clean(of: OutOfFold, log_prior_ratio: NDArray) -> list[NDArray[np.float64]]:
+    """Weights of the clean samples by decreasing influence, which make them representative.
 
-    Clean samples get the same total weight as noisy ones, up to a limit: if one T does not hold, the many noisy labels
-    mislead the calibration. With pairs, every label counts once: then a draw by features and noisy labels is ignorable
-    (Rubin, "Inference and Missing Data", 1976).
+    Clean samples get the same total weight as noisy ones, up to a limit. If one T holds, weight 1 is the most precise.
+    Otherwise, the many noisy labels mislead the calibration. With pairs, every label counts once: then a draw by
+    features and noisy labels is ignorable (Rubin, "Inference and Missing Data", 1976).
     """
     m = len(of.clean)
-    if of.pairs.any() or not m:
-        return np.ones(m)
+    if of.pairs.any():
+        return [np.ones(m)]
     weights = np.ones(m) if log_prior_ratio.any() else of.weights_of_clean(log_prior_ratio)
-    return weights * min(len(of.noisy) / m, LARGEST_WEIGHT)
+    most = min(len(of.noisy) / m, LARGEST_WEIGHT) if m else 1.0
+    if most <= 1 or len(of.pairs) > MOST_CLASSES_WITH_MATRIX:
+        return [most * weights]
+    return [most**power * weights for power in _POWERS]
 
 
-def _most_likely(
-    of: OutOfFold, start: NDArray, prior: Prior, weights: NDArray, log_prior_ratio: NDArray, show: Any
-) -> tuple[FirstMaximum, NDArray[np.float64]]:
-    """Maximum of the most likely candidate, and the evidence of each candidate."""
+def _maxima(
+    of: OutOfFold, start: NDArray, prior: Prior, weights: list[NDArray], log_prior_ratio: NDArray, show: Any
+) -> tuple[list[FirstMaximum], NDArray[np.float64]]:
+    """Maxima of the most likely candidate with these weights of clean samples, and the evidence of each candidate."""
     pairs = of.scaled_pairs
     log_evidence: list[float] = []
     for _, proba, of_clean in show(of.candidates):
-        maximum = first_maximum(proba, of.noisy, of_clean, of.clean, start, prior, pairs, weights, log_prior_ratio)
+        maximum = first_maximum(proba, of.noisy, of_clean, of.clean, start, prior, pairs, weights[0], log_prior_ratio)
         if not log_evidence or maximum.found.log_evidence > max(log_evidence):
-            most_likely = maximum  # others would keep copies of their probabilities
+            path = [maximum]  # others would keep copies of their probabilities
         log_evidence.append(maximum.found.log_evidence)
-    return most_likely, np.array(log_evidence)
+    for lower in weights[1:]:
+        path.append(path[-1].with_weights(lower))
+    return path, np.array(log_evidence)
+
+
+def _left_out_scores(
+    of: OutOfFold, best: Candidate, path: list[FirstMaximum], weights: list[NDArray], log_prior_ratio: NDArray
+) -> list[float]:
+    """Leave-one-out log-score of the clean samples at each maximum, if there are several."""
+    if len(path) == 1:
+        return [0.0]
+    scores = []
+    for maximum, of_clean in zip(path, weights, strict=True):
+        found = maximum.found
+        left_out = _left_out(of, best, found, found.calibration, of_clean, log_prior_ratio)
+        scores.append(float(finite_log(left_out[np.arange(len(of.clean)), of.clean]).sum()))
+    return scores
+
+
+def _left_out(
+    of: OutOfFold, best: Candidate, found: EMResult, calibration: Any, weights: NDArray, log_prior_ratio: NDArray
+) -> NDArray[np.float64]:
+    """Calibrated probabilities of the clean samples, with their class prior, each by a calibration without it."""
+    given = shift_class_prior(calibration(best.proba_clean), log_prior_ratio)
+    counts = of.scaled_pairs + pseudo_counts(found)
+    T = found.transition_matrix
+    return leave_one_out(calibration(best.proba), of.noisy, T, given, of.clean, weights, counts)
 
 
 # ---------------------------------------------------------------------------- if one T does not hold for all samples
@@ -141,17 +177,12 @@ def _by_pairs(fit: NoiseFit) -> NoiseFit:
     return fit._replace(channel=channel, transition_matrix=T, counts=counts, is_one_T=False)
 
 
-def _by_features(fit: NoiseFit, maximum: FirstMaximum) -> NoiseFit:
+def _by_features(fit: NoiseFit, one_T: FirstMaximum) -> NoiseFit:
     """Estimate T under feature-dependent noise, if the labels contradict one T.
 
-    Clean samples have the root of their mean weight: with the whole weight, the calibration overfits few of them, and
-    such noise is detected in data without noise. Without pairs, the labels do not tell how much of the noise depends
-    on the features: T is the mean of both T.
+    Without pairs, the labels do not tell how much of the noise depends on the features: T is the mean of both T.
     """
-    at_root = maximum.with_weights(fit.weights / fit.weights.mean() ** 0.5)
-    at_one = at_root.with_weights(fit.weights / fit.weights.mean())
-    fit = fit._replace(at_weight_one=at_one.found.transition_matrix)
-    found = fit_feature_dependent_noise(at_root, fit.best.proba_clean.astype(np.float64), fit.out_of_fold.clean)
+    found = fit_feature_dependent_noise(one_T, fit.best.proba_clean.astype(np.float64), fit.out_of_fold.clean)
     if found is None:
         return fit
     counts = (fit.counts + found.counts) / 2
@@ -255,11 +286,7 @@ def left_out_of_clean(fit: NoiseFit) -> NDArray[np.float64]:
     of = fit.out_of_fold
     if not len(of.clean) or len(of.pairs) > MOST_CLASSES:
         return fit.calibrated(fit.best.proba_clean)
-    proba = fit.calibrated(fit.best.proba)
-    given = shift_class_prior(fit.calibrated(fit.best.proba_clean), fit.log_prior_ratio)
-    counts = of.scaled_pairs + pseudo_counts(fit.one_T)
-    T = fit.one_T.transition_matrix
-    left_out = leave_one_out(proba, of.noisy, T, given, of.clean, fit.weights, counts)
+    left_out = _left_out(of, fit.best, fit.one_T, fit.calibration, fit.weights, fit.log_prior_ratio)
     return shift_class_prior(left_out, -fit.log_prior_ratio)
 
 
