@@ -207,8 +207,8 @@ def lengths_of_functions():
 
 
 def test_the_package_is_small():
-    assert sum(len(path.read_text().splitlines()) for path in FILES) <= 14_330
-    assert sum(map(lines_of_code, FILES)) <= 8_250
+    assert sum(len(path.read_text().splitlines()) for path in FILES) <= 14_360
+    assert sum(map(lines_of_code, FILES)) <= 8_280
     assert len(FILES) <= 79
 
 
