@@ -22,10 +22,10 @@ from ._uncertainty import MOST_CLASSES, TransitionUncertainty, error_bars, leave
 #: largest weight of a clean sample, about the largest n / m in the zoo. Without this limit, networks overfit few
 #: clean samples (generated data of examples/benchmarks/em_transition.py, seeds 0 to 2: accuracy 0.741 instead of 0.749)
 LARGEST_WEIGHT = 20.0
-# The influence of the noisy labels: a clean sample has one of these powers of n / m as weight. Five powers give the same
-# error of T as three (design half of examples/benchmarks/zoo). The first alone gives up to twice the error where one T
-# holds (examples/benchmarks/em_transition.py, symmetric noise of 0.6, six seeds). Feature-dependent noise has the second:
-# at the first, where the calibration overfits few clean samples, it is detected in data without noise
+# The influence of the noisy labels: a clean sample has one of these powers of n / m as weight. Five powers give the
+# same error of T as three (design half of examples/benchmarks/zoo). The first alone gives up to twice the error where
+# one T holds (examples/benchmarks/em_transition.py, symmetric noise of 0.6, six seeds). Feature-dependent noise has the
+# second: at the first, where the calibration overfits few clean samples, it is detected in data without noise
 _POWERS = (1.0, 0.5, 0.0)
 
 
