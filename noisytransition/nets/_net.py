@@ -222,17 +222,18 @@ class NoisyLabelNet(NeuralNetClassifier):
 
     def predict_proba(self, X: Any) -> NDArray:
         """Predict posteriors; raise if one is not finite."""
-        return self._predicted(X, self._get_predict_nonlinearity())
+        proba = self._predicted(X, self._get_predict_nonlinearity())
+        check_proba(self, proba)
+        return proba
 
     def predict_log_proba(self, X: Any) -> NDArray:
         """Predict log-posteriors; raise if a posterior is not finite."""
-        return self._predicted(X, partial(torch.log_softmax, dim=-1))
+        log_proba = self._predicted(X, partial(torch.log_softmax, dim=-1))
+        check_proba(self, np.exp(log_proba))
+        return log_proba
 
     def _predicted(self, X: Any, nonlinearity: Callable[[Tensor], Tensor]) -> NDArray:
-        """Predictions of all batches; raise if one is NaN or infinite.
-
-        Small arrays kept between large batches would fragment the memory.
-        """
+        """Predictions of all batches; small arrays kept between large batches would fragment the memory."""
         rows = self.get_dataset(X)
         predicted = np.empty(0)
         start = 0
@@ -242,12 +243,6 @@ class NoisyLabelNet(NeuralNetClassifier):
                 predicted = np.empty((len(rows), *of_batch.shape[1:]), of_batch.dtype)
             predicted[start : start + len(of_batch)] = of_batch
             start += len(of_batch)
-        bad = np.flatnonzero(~(predicted < np.inf).all(axis=1))  # the logarithm of 0 is valid
-        if len(bad):
-            raise DivergenceError(
-                f"{type(self.plain_module_).__name__} returns outputs that are not finite for {len(bad)} of "
-                f"{len(predicted)} samples, the first at position {bad[0]}. Scale X as for fit."
-            )
         return predicted
 
     # ---- the step
@@ -451,6 +446,16 @@ def check_weights(net: "NoisyLabelNet") -> None:
     learned = trained + list(net.criterion_.named_parameters())
     if bad := [name for name, weight in learned if not weight.isfinite().all()]:
         raise DivergenceError(f"weights are not finite after epoch {len(net.history)}, in {bad}: {_advice(net)}")
+
+
+def check_proba(net: "NoisyLabelNet", proba: NDArray) -> None:
+    """Raise if a probability is not finite."""
+    bad = np.flatnonzero(~np.isfinite(proba).all(axis=1))
+    if len(bad):
+        raise DivergenceError(
+            f"{type(net.plain_module_).__name__} returns outputs that are not finite for {len(bad)} of {len(proba)} "
+            f"samples, the first at position {bad[0]}. Scale X as for fit."
+        )
 
 
 def _advice(net: "NoisyLabelNet") -> str:
