@@ -216,14 +216,8 @@ def index_of(*tables: Any) -> Any:
     return next((table.index for table in tables if hasattr(table, "iloc")), None)
 
 
-def series_like(y: Any, values: NDArray) -> Any:
-    """Values as a Series with the index of y, if this is a Series."""
-    return type(y)(values, index=y.index) if hasattr(y, "iloc") else values
-
-
-def names_of_samples(y: Any) -> NDArray | None:
-    """Index of a pandas object as an array that can be saved; None if it has the positions or there is none."""
-    index = index_of(y)
+def names_of_samples(index: Any) -> NDArray | None:
+    """Pandas index as an array that can be saved; None if it has the positions or there is none."""
     names = None if index is None else names_of_times(index.to_numpy())
     return None if names is None or np.array_equal(names, np.arange(len(names))) else names
 

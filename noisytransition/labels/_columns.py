@@ -12,11 +12,11 @@ from ._arrays import (
     ENCODE_ALL,
     as_array,
     encode,
+    index_of,
     kind_of,
     names_of_times,
     of_one_type,
     periods_in_order,
-    series_like,
     sorted_classes,
 )
 
@@ -37,6 +37,11 @@ class Column(NamedTuple):
 
     has_label: NDArray[np.bool_]
     labels: NDArray
+
+    def only(self, kept: NDArray[np.bool_]) -> Column:
+        """Labels of these samples; those of others are missing."""
+        has_label = self.has_label & kept
+        return Column(has_label, self.labels[has_label[self.has_label]])
 
     def codes(self, classes: NDArray, name: str) -> NDArray[np.intp]:
         """Positions in `classes`, of shape (n,); -1 if missing."""
@@ -211,6 +216,7 @@ class GivenLabels(NamedTuple):
     probability: Any
     groups: Any
     name: str  # of the argument with the given labels
+    index: Any  # of a pandas object; None without one
 
 
 def split_columns(
@@ -242,7 +248,8 @@ def split_columns(
         labels = y[source_names[0]] if source_names else y
         if sources is not None:
             by_source = _long_form(labels, sources, name)
-    return GivenLabels(labels, arguments[VERIFIED], by_source, arguments[PROBABILITY], arguments[GROUP], name)
+    others = arguments[VERIFIED], by_source, arguments[PROBABILITY], arguments[GROUP]
+    return GivenLabels(labels, *others, name, index_of(y))
 
 
 def _wide_form(y: Any, names: list[Any], name: str) -> tuple[Any, SourceLabels]:
@@ -266,7 +273,7 @@ def _wide_form(y: Any, names: list[Any], name: str) -> tuple[Any, SourceLabels]:
     most_frequent = table.combined()
     if (most_frequent < 0).any():
         labels = np.array([*labels.tolist(), None], dtype=object)
-    return series_like(y[names[0]], labels[most_frequent]), table
+    return labels[most_frequent], table
 
 
 def _long_form(y: Any, sources: Any, name: str) -> SourceLabels | None:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._arrays import ENCODE_ALL, check_spelling, encode, has_minus_one, names_of_samples, shortened
+from ._arrays import ENCODE_ALL, check_spelling, encode, has_minus_one, shortened
 from ._columns import Column, GivenLabels, SourceLabels, complete_column, encoded, read_column, split_columns
 from ._draw import read_groups, relative_probabilities, relative_weights, weights_of_draw, weights_of_labels
 
@@ -36,7 +36,7 @@ class Labels:
     is_noisy: NDArray[np.bool_]  # samples that are not clean, also without any label, except those of weight 0
     groups: NDArray[np.intp] | None = None
     weights: NDArray[np.float64] | None = None  # of all samples, with mean 1 of noisy ones
-    row_names: NDArray | None = None  # of the samples of X, unless these are their positions
+    index: Any = None  # of the given labels, if they are a pandas object
 
     def __post_init__(self) -> None:
         self.is_clean: NDArray[np.bool_] = self.true >= 0
@@ -93,10 +93,8 @@ def read_labels(
     true = read_column(columns.verified, n, "y_verified", minus_one_is_missing=not is_label)
     weights = None if sample_weight is None else relative_weights(sample_weight, true.has_label, separate.n)
     is_noisy = ~true.has_label & (True if weights is None else weights[:n] > 0)
-    is_given = given.has_label & (true.has_label | is_noisy)
-    given = Column(is_given, given.labels[is_given[given.has_label]])
     by_name = {
-        columns.name: given,
+        columns.name: given.only(true.has_label | is_noisy),
         "y_verified": true,
         "y_clean": complete_column(separate.true, separate.n, "y_clean"),
         "y_clean_noisy": read_column(separate.given, separate.n, "y_clean_noisy", minus_one_is_missing=not is_label),
@@ -118,7 +116,7 @@ def read_labels(
         np.append(is_noisy, np.zeros(separate.n, dtype=bool)),
         read_groups(columns.groups, n, separate.n),
         weights,
-        names_of_samples(columns.given),
+        columns.index,
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..labels._arrays import as_array, check_classes, in_class_order, sorted_classes, warn_of_order
+from ..labels._arrays import as_array, check_classes, in_class_order, names_of_samples, sorted_classes, warn_of_order
 from ..labels._columns import GivenLabels, SourceLabels
 from ..labels._draw import is_balanced, is_chosen_by_suspicion, of_samples, weights_of_draw, weights_of_labels
 from ..labels._read import Labels, SeparateLabels, check_labels_of_fit, read_labels
@@ -218,7 +218,7 @@ def out_of_fold_of(candidate: Candidate, labels: Labels) -> OutOfFold:
         drawn=labels.drawn,
         groups=labels.of_both(labels.groups),
         weights=labels.of_both(labels.weights),
-        row_names=labels.row_names,
+        row_names=names_of_samples(labels.index),
     )
 
 

@@ -746,7 +746,7 @@ class LabelNoiseModel:
         labels = read_labels(columns, n, classes=self.labels_)
         check_columns(labels, len(self.classes_))
         likelihood = self._by_source(labels.by_source)
-        return LabelledSamples(probabilities, labels.given, labels.true, likelihood), index_of(columns.given)
+        return LabelledSamples(probabilities, labels.given, labels.true, likelihood), columns.index
 
     def _batch(self, proba: ArrayLike, y_noisy: Any) -> LabelledSamples:
         """Samples of another batch with uncalibrated probabilities; their noisy labels can be unknown."""
