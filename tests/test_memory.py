@@ -66,7 +66,7 @@ def test_separate_clean_samples_are_joined_without_a_copy(clf, wide):
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize(
     "clf",
-    [MetaTransitionClassifier(transition_init="anchor", train_split=ValidSplit(0.2)), EMTransitionClassifier(cv=None)],
+    [MetaTransitionClassifier(transition_init="anchor", train_split=ValidSplit(0.2)), EMTransitionClassifier(cv=2)],
 )
 def test_sparse_rows_become_dense_batch_by_batch(clf, monkeypatch):
     monkeypatch.setattr(_rows, "_NUMBERS_AT_ONCE", 256 * 4000)

@@ -12,7 +12,7 @@ feature, so they depend on the class.
 
 Size: 200 fits each, one T for all samples (0.45 to the next class), 300 clean samples.
 
-* GLC with T counted from the pairs of the clean samples; EM without folds, which adds the pairs to its counts. The test
+* GLC with T counted from the pairs of the clean samples; EM, which adds the pairs to its counts. The test
   uses the clean samples of the training.
 * "trained on their noisy labels": Forward, 256 units, 100 epochs (100 fits); its noisy samples are the 300 samples of
   the test. The documentation warns against this misuse.
@@ -113,7 +113,7 @@ def glc(noisy, clean, seed):
 
 
 def em(noisy, clean, seed):
-    clf = EMTransitionClassifier(transition_init="count", cv=None, random_state=seed, **SMALL)
+    clf = EMTransitionClassifier(transition_init="count", random_state=seed, **SMALL)
     return clf.fit(*noisy, meta=clean[:2], y_clean_noisy=clean[2])
 
 

@@ -3,8 +3,8 @@
     python -m examples.paper.long_training --data-root DIR --jobs 2
 
 3,000 images of CIFAR-10 with asymmetric noise 0.4 or human labels ("worse" of CIFAR-10N), 500 clean images, the small
-CNN with SGD, a learning rate that decreases linearly, and no augmentation. "EM" trains two networks after the warm-up
-(``cv=None``) and selects the number of epochs by held-out samples.
+CNN with SGD, a learning rate that decreases linearly, and no augmentation. "EM" selects the number of epochs by
+out-of-fold samples.
 """
 
 import time
@@ -40,7 +40,7 @@ METHODS = {
     "fine-tuning": lambda T, **p: FineTuningClassifier(fine_tuning_lr=1e-3, **p),
     "GLC": lambda T, **p: GLCClassifier(**p),
     "true T": lambda T, **p: GLCClassifier(transition_init=T, **p),
-    "EM": lambda T, **p: EMTransitionClassifier(cv=None, **p),
+    "EM": lambda T, **p: EMTransitionClassifier(**p),
 }
 
 

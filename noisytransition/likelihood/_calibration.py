@@ -30,7 +30,7 @@ _HIGHEST_FLOOR = 0.05
 _MAX_LOG_SCALE = 10.0
 #: steps of one maximisation, which usually converges earlier
 MAX_ITER = 1000
-#: more iterations hardly increase the likelihood, and T does not improve (examples/benchmarks/cv_none.py)
+#: more iterations hardly increase the likelihood, and T does not improve (images of CIFAR-10, labels of people)
 MOST_ITER = 500
 # Iterations of the first maximisation, which compares candidates. If it needs more, later ones rescale the logits of T:
 # the likelihood is nearly flat along logits of small entries. Not from the start: an under-trained network has other

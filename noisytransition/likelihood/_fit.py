@@ -122,7 +122,7 @@ def _maxima(
     of: OutOfFold, start: NDArray, prior: Prior, weights: list[NDArray], log_prior_ratio: NDArray, show: Any
 ) -> tuple[list[FirstMaximum], NDArray[np.float64]]:
     """Maxima of the most likely candidate with these weights of clean samples, and the evidence of each candidate."""
-    pairs = of.scaled_pairs
+    pairs = of.pairs
     log_evidence: list[float] = []
     for _, proba, of_clean in show(of.candidates):
         maximum = first_maximum(proba, of.noisy, of_clean, of.clean, start, prior, pairs, weights[0], log_prior_ratio)
@@ -153,7 +153,7 @@ def _left_out(
 ) -> NDArray[np.float64]:
     """Calibrated probabilities of the clean samples, with their class prior, each by a calibration without it."""
     given = shift_class_prior(calibration(best.proba_clean), log_prior_ratio)
-    counts = of.scaled_pairs + pseudo_counts(found)
+    counts = of.pairs + pseudo_counts(found)
     T = found.transition_matrix
     return leave_one_out(calibration(best.proba), of.noisy, T, given, of.clean, weights, counts)
 
@@ -167,7 +167,7 @@ def _by_pairs(fit: NoiseFit) -> NoiseFit:
     proba = fit.calibrated(fit.best.proba)
     of_pairs, true, noisy = pairs
     effect = design_effect(np.eye(len(T))[true] - fit.channel.posterior(of_pairs, noisy), of.groups_of_pairs)
-    found = fit_pair_posterior(proba, of.noisy, T, pairs, of.scaled_pairs, fit.log_prior_ratio, effect)
+    found = fit_pair_posterior(proba, of.noisy, T, pairs, of.pairs, fit.log_prior_ratio, effect)
     evidence, wrong = wrong_true_labels(*pairs, T, fit.log_prior_ratio, effect)
     if evidence > EVIDENCE + (found.log_evidence if found else 0.0):
         known = np.flatnonzero(of.noisy_of_clean >= 0)
@@ -207,7 +207,7 @@ def with_error_bars(fit: NoiseFit) -> tuple[NoiseFit, TransitionUncertainty | No
     effects = (1.0, 1.0, 1.0)
     if of.groups is not None and of_clean is not None:
         effects = _design_effects(fit, proba, of_clean, of.groups)
-    bars = error_bars(proba, of.noisy, fit.one_T.transition_matrix, of_clean, of.scaled_pairs, effects)
+    bars = error_bars(proba, of.noisy, fit.one_T.transition_matrix, of_clean, of.pairs, effects)
     # differences between estimates of T contradict the model: by influence, ...
     bars = bars.widened(fit.one_T.transition_matrix - fit.at_weight_one)
     # with the class prior of other samples, pairs do not represent those with their given label
@@ -252,7 +252,7 @@ def _rectified(fit: NoiseFit) -> Rectified:
             channel, _ = fit_channel(proba[~out], y[~out], noisy[~out], T)
             of_pairs[out] = channel.posterior(proba[out], noisy[out])
     of_noisy = fit.channel.posterior(fit.calibrated(fit.best.proba), of.noisy)
-    sizes = np.bincount(of.noisy, minlength=len(T)) + of.scaled_pairs.sum(axis=0)
+    sizes = np.bincount(of.noisy, minlength=len(T)) + of.pairs.sum(axis=0)
     known = of.noisy_of_clean >= 0
     # within a given label, weights of its draw are equal
     weights = np.ones(len(y)) if of.drawn is None else of.weights_of_clean(fit.log_prior_ratio)[known]

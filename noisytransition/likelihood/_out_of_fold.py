@@ -36,10 +36,6 @@ class OutOfFold(NamedTuple):
     noisy: NDArray[np.int64]  # noisy labels, shape (n,); with several sources, the most frequent label
     clean: NDArray[np.int64]  # true labels of clean samples, shape (m,), possibly none
     noisy_of_clean: NDArray[np.int64]  # noisy labels of clean samples
-    # numbers of samples, including those without posteriors: clean ones of each true (i) and noisy (j) label, ...
-    pairs: NDArray[np.int64]
-    n_clean: NDArray[np.int64]  # ... clean ones of each class
-    n_noisy: int  # ... and noisy ones
     rows: NDArray[np.intp]  # positions of noisy samples in X
     rows_of_clean: NDArray[np.intp]  # positions of clean samples in X; -1 for separate ones
     sources: SourceLabels | None = None  # labels of all samples of X by several sources
@@ -50,9 +46,14 @@ class OutOfFold(NamedTuple):
     row_names: NDArray | None = None  # of the samples of X, unless these are their positions
 
     @property
-    def scaled_pairs(self) -> NDArray[np.float64]:
-        """Pairs, as few as the noisy samples with posteriors: without folds, these are not all."""
-        return self.pairs * np.float64(len(self.noisy) / self.n_noisy)
+    def pairs(self) -> NDArray[np.int64]:
+        """Number of clean samples of each true (i) and noisy (j) label."""
+        return pair_counts(self.clean, self.noisy_of_clean, self.candidates[0].proba.shape[1])
+
+    @property
+    def n_clean(self) -> NDArray[np.int64]:
+        """Number of clean samples of each class."""
+        return np.bincount(self.clean, minlength=self.candidates[0].proba.shape[1])
 
     @property
     def groups_of_pairs(self) -> NDArray[np.intp] | None:
@@ -72,16 +73,11 @@ class OutOfFold(NamedTuple):
 
     def select(self, noisy: NDArray[np.bool_], clean: NDArray[np.bool_]) -> "OutOfFold":
         """Keep only some of the noisy and of the clean samples."""
-        c = len(self.pairs)
-        out = ~clean
         return self._replace(
             candidates=[Candidate(of.epochs, of.proba[noisy], of.proba_clean[clean]) for of in self.candidates],
             noisy=self.noisy[noisy],
             clean=self.clean[clean],
             noisy_of_clean=self.noisy_of_clean[clean],
-            pairs=self.pairs - pair_counts(self.clean[out], self.noisy_of_clean[out], c),
-            n_clean=self.n_clean - np.bincount(self.clean[out], minlength=c),
-            n_noisy=self.n_noisy - int((~noisy).sum()),
             rows=self.rows[noisy],
             rows_of_clean=self.rows_of_clean[clean],
             drawn=None if self.drawn is None else self.drawn[clean],
@@ -98,8 +94,7 @@ class OutOfFold(NamedTuple):
     def label_weights(self) -> NDArray[np.float64]:
         """Weight of each given label with which verified samples represent all, of shape (c,)."""
         of_pairs = self.pairs.sum(axis=0)
-        of = self.labelled()
-        of_noisy = np.bincount(of.noisy, minlength=len(self.pairs)) * (of.n_noisy / len(of.noisy))
+        of_noisy = np.bincount(self.noisy[self.noisy >= 0], minlength=len(of_pairs))
         return weights_of_labels(of_pairs, of_noisy + of_pairs)
 
     def is_chosen_by_suspicion(self) -> bool:
@@ -202,16 +197,12 @@ def check_columns(labels: Labels, n_classes: int) -> None:
 
 def out_of_fold_of(candidate: Candidate, labels: Labels) -> OutOfFold:
     """Held-out samples with one candidate."""
-    c = candidate.proba.shape[1]
     rows, rows_of_clean = labels.positions
     return OutOfFold(
         candidates=[candidate],
         noisy=labels.noisy,
         clean=labels.clean,
         noisy_of_clean=labels.noisy_of_clean,
-        pairs=pair_counts(labels.clean, labels.noisy_of_clean, c),
-        n_clean=np.bincount(labels.clean, minlength=c),
-        n_noisy=len(labels.noisy),
         rows=rows,
         rows_of_clean=rows_of_clean,
         sources=labels.by_source,

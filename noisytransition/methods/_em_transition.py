@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
-from torch import nn
 
 from ..base._classifier import NoisyLabelClassifier
 from ..base._noise_model_mixin import NoiseModelMixin
@@ -58,10 +57,9 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
                       maximise the likelihood of held-out clean samples
         classifier  = network trained on q and on the clean labels
 
-    `fit` trains the network four times after a short warm-up, and four times on the clean samples alone. With
-    ``cv=None``, it trains twice after the warm-up, the last time by the likelihoods above. T is more precise if the
-    verified samples keep their noisy labels. See :doc:`/methods/maximum_likelihood` for the statistics and
-    :doc:`/trust` for checks of T.
+    `fit` trains the network four times after a short warm-up, and four times on the clean samples alone; three times
+    with ``cv=2``. T is more precise if the verified samples keep their noisy labels. See
+    :doc:`/methods/maximum_likelihood` for the statistics and :doc:`/trust` for checks of T.
 
     With several sources, T describes the most frequent label of each sample; `noise_model_` has a T for each source,
     and q uses all labels of a sample.
@@ -77,8 +75,8 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     clean_weight : float or "auto", default="auto"
         Weight of a clean sample in the training, relative to a noisy one. "auto":
         ``sqrt(min(n_samples, 200 * n_classes) / n_clean)``, at least 1 and at most 4.5.
-    cv : int or None, default=3
-        Number of folds. None: estimate T on one held-out set, a third of the noisy and half of the clean samples.
+    cv : int, default=3
+        Number of folds.
     prior : "symmetric", array-like or None, default="symmetric"
         Matrix that T is shrunk towards, as `prior` of `em_transition_matrix`.
     verified_sampling : {"random", "stratified"}, default="random"
@@ -97,15 +95,14 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     diagnostics_ : dict of str to str
         Reasons to doubt T, and notes, by name (:doc:`/trust`). `fit` warns of most.
     oof_proba_ : ndarray of shape (n_samples, n_classes), float32
-        Calibrated out-of-fold P(true class | x). Only set if `cv` is not None; excludes samples of
-        weight 0 that are not verified.
+        Calibrated out-of-fold P(true class | x); excludes samples of weight 0 that are not verified.
     noisy_class_counts_ : ndarray of shape (n_classes,)
         Expected number of noisy samples of each true class.
     cv_results_ : dict of ndarray
         Candidate numbers of ``epochs`` and their ``log_evidence``. The last training has `n_epochs_` epochs.
     posterior_weights_ : dict of str to float
         Weights of what gives the posteriors of the last training: "features", "label" and, if there are at least two
-        clean samples of each class, "clean". Only set if `cv` is not None.
+        clean samples of each class, "clean".
     transition_init_, transition_history_
         Initial T; initial and final T.
     classes_, net_, histories_, n_features_in_
@@ -137,7 +134,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
     _parameter_constraints: ClassVar = {
         **CONSTRAINTS,
         "clean_weight": [NUMBER, StrOptions({"auto"})],
-        "cv": [Interval(Integral, 2, None, closed="left"), None],
+        "cv": [Interval(Integral, 2, None, closed="left")],
     }
 
     def __init__(
@@ -147,7 +144,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         transition_init: str | ArrayLike = "gold-shrunk",
         warm_up_epochs: int | None = None,
         clean_weight: float | str = "auto",
-        cv: int | None = 3,
+        cv: int = 3,
         prior: Prior = "symmetric",
         verified_sampling: str = "random",
         n_jobs: int | None = None,
@@ -170,7 +167,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         fit = self._fit_noise_model(run, out_of_fold, start)
         model = self.noise_model_
         out_of_fold = fit.out_of_fold  # without unlabelled samples
-        counts = np.maximum(model.transition_counts_ - out_of_fold.scaled_pairs, 0)  # without the verified samples
+        counts = np.maximum(model.transition_counts_ - out_of_fold.pairs, 0)  # without the verified samples
         T = normalise_rows(counts + _SMALLEST_COUNT * model.transition_matrix_)
         chosen = select_epochs(out_of_fold, model.best_candidate_, T)
         self.n_epochs_ = chosen.epochs
@@ -179,14 +176,9 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         clean = run.clean
         if self.verified_sampling == "stratified":  # batches then have the class prior of the noisy samples
             clean = clean.with_columns(sample_weight=weights_of_clean_rows(model.log_prior_ratio_, clean.label))
-        if self.cv is None:
-            self.diagnostics_ |= worse_than_labels(chosen.proba_clean, out_of_fold.clean, out_of_fold.noisy_of_clean)
-            rows = run.noisy, clean
-            last: nn.Module = GoldCorrectionLoss(T, weight, ignore_index=None)
-        else:
-            posterior = self._posterior(run, fit, of_alone, clean)
-            rows = run.noisy.with_columns(row=np.arange(len(run.noisy))), clean.with_columns(row=0)
-            last = PosteriorLoss(posterior, weight)
+        posterior = self._posterior(run, fit, of_alone, clean)
+        rows = run.noisy.with_columns(row=np.arange(len(run.noisy))), clean.with_columns(row=0)
+        last = PosteriorLoss(posterior, weight)
         self.net_ = train_on_both(run, "em", *rows, loss=last, module=module, max_epochs=self.n_epochs_)
         warn_of_reasons(self.diagnostics_, stacklevel=4)
 
@@ -235,9 +227,8 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         self.transition_history_ = np.stack([start, model.transition_matrix_])
         epochs = np.array([candidate.epochs for candidate in out_of_fold.candidates])
         self.cv_results_ = {"epochs": epochs, "log_evidence": model.log_evidence_}
-        if self.cv is not None:
-            best = fit.all_samples.candidates[0]
-            self.oof_proba_ = fit.calibrated(out_of_fold.in_order(best.proba, best.proba_clean)).astype(np.float32)
+        best = fit.all_samples.candidates[0]
+        self.oof_proba_ = fit.calibrated(out_of_fold.in_order(best.proba, best.proba_clean)).astype(np.float32)
         return fit
 
     # ---- checks

@@ -221,8 +221,7 @@ class LabelNoiseModel:
         self.classes_, self.labels_, self.anchors_ = labels[:c], labels, None
         self.transition_matrix_, self.transition_counts_ = fit.transition_matrix[:c], fit.counts[:c]
         # expected counts also use the features, so they are more precise than counts from T and the noisy labels
-        unverified = (fit.counts - out_of_fold.scaled_pairs)[:c].sum(axis=1)
-        self.noisy_class_counts_ = unverified * (out_of_fold.n_noisy / len(out_of_fold.noisy))
+        self.noisy_class_counts_ = (fit.counts - out_of_fold.pairs)[:c].sum(axis=1)
         without_label = fit.all_samples.candidates[0].proba[fit.all_samples.noisy < 0]
         self.noisy_class_counts_ += fit.calibrated(without_label)[:, :c].sum(axis=0)
         self._channel: Channel = fit.channel.of_classes(c)
@@ -391,8 +390,7 @@ class LabelNoiseModel:
         DataFrame
             One row per source, with the columns ``n_labels``, ``n_verified``, ``right`` (share of correct labels),
             ``lower``, ``upper``, ``worst_flip`` and its probability ``flip``, ``weight`` in the posterior, and
-            ``log_evidence`` that T of the source differs from the common T. With ``EMTransitionClassifier(cv=None)``,
-            all refer to the held-out samples only: a third of the noisy and half of the verified ones.
+            ``log_evidence`` that T of the source differs from the common T.
         """
         check_level(level)
         if self.sources_ is None:
@@ -507,8 +505,7 @@ class LabelNoiseModel:
 
         Half of each probability is uniform. The other half is proportional to a posterior standard deviation: of the
         sample's class (for T and shares), or of the correctness of its prediction (for accuracy). In the next `fit`,
-        pass ``probability`` as the `verified_probability` of these samples. All samples must have out-of-fold
-        probabilities (not with ``EMTransitionClassifier(cv=None)``), and verified samples must not be stratified.
+        pass ``probability`` as the `verified_probability` of these samples. Verified samples must not be stratified.
 
         Parameters
         ----------

@@ -220,12 +220,10 @@ def _factor_of_draw(model: Any, target: str) -> NDArray[np.float64]:
 
 
 def samples_of_fit(model: Any) -> Any:
-    """Samples of the fit; raise without a fit, if T was given, or if some samples have no probabilities."""
+    """Samples of the fit; raise without a fit, or if T was given."""
     samples = getattr(model, "out_of_fold_", None)
     if samples is None:
         raise ValueError("the model was not fitted to samples. Call fit with probabilities and labels.")
-    if len(samples.noisy) < samples.n_noisy:
-        raise ValueError("some noisy samples have no out-of-fold probabilities. Fit with cv=3 instead of cv=None.")
     return samples
 
 

@@ -134,14 +134,6 @@ def test_samples_and_labels_are_given_together(cross_fitted, fitted, blobs, tabl
                 getattr(clf, method)(*given)
 
 
-def test_without_folds_samples_of_the_fit_have_no_out_of_fold_probabilities(blobs, table):
-    clf = small(EMTransitionClassifier, cv=None).fit(blobs[0], table)
-    with pytest.raises(ValueError, match="oof_proba_"):
-        clf.find_label_issues()
-    with pytest.raises(ValueError, match="cv=3"):
-        clf.noise_model_.find_label_issues()
-
-
 def test_samples_of_weight_0_were_not_trained_on(blobs, table):
     X, weight = blobs[0], np.where(np.arange(300) % 7 == 1, 0, 1)
     clf = small(EMTransitionClassifier).fit(X, table, sample_weight=weight)

@@ -108,7 +108,7 @@ def test_what_is_not_plain_data_is_given_again(blobs, path):
     assert load(path, optimizer=torch.optim.Adam).get_params() == clf.get_params()
     assert_predicts_alike(clf, again, blobs[4])
     prior = pd.DataFrame(pair_noise(3, 0.2))
-    clf = fit(EMTransitionClassifier, blobs, prior=prior, cv=None)
+    clf = fit(EMTransitionClassifier, blobs, prior=prior, cv=2)
     assert_predicts_alike(clf, loaded(clf, path, prior=prior), blobs[4])
 
 

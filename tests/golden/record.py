@@ -112,7 +112,6 @@ METHODS = {
     "meta_transition_paper": ("MetaTransitionClassifier.as_published", {"transition_lr": 1.0}),
     "meta_transition_from_warm_up": ("MetaTransitionClassifier", {"from_warm_up": True, "refit": False}),
     "em": ("EMTransitionClassifier", EM),
-    "em_once": ("EMTransitionClassifier", EM | {"cv": None, "transition_init": "diagonal"}),
 }
 PROBLEMS = {"blobs": blobs, "wine": wine, "digits": digits}
 

@@ -13,7 +13,7 @@ from skorch.callbacks import EarlyStopping, LRScheduler
 from skorch.dataset import ValidSplit
 from strategies import labels
 from torch import nn
-from training import Batches, On, StopAfter, floored, refused
+from training import Batches, On, StopAfter, floored
 
 from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, GLCClassifier, transition_error
 from noisytransition.fitting._cross_fitting import fold_of_rows
@@ -45,7 +45,7 @@ def fit(n=750, T=PAIR, n_clean=90, **params):
 fitted = functools.cache(fit)  # tests must not change its fits
 
 
-@pytest.mark.parametrize(("T", "own"), [(PAIR, [{}, {"clean_weight": 0.2}]), (SYMMETRIC, [{"cv": None}])])
+@pytest.mark.parametrize(("T", "own"), [(PAIR, [{}, {"clean_weight": 0.2}]), (SYMMETRIC, [{"cv": 2}])])
 def test_finds_T_where_classes_overlap(T, own):
     X, y, meta, _ = overlapping(T)
     glc = GLCClassifier(**SGD, max_epochs=8, batch_size=64, random_state=0).fit(X, y, meta=meta)
@@ -55,8 +55,7 @@ def test_finds_T_where_classes_overlap(T, own):
         assert error < 0.5 * transition_error(T, glc.transition_matrix_)
 
 
-@pytest.mark.parametrize(("cv", "n_rows"), [(4, (40, 20)), (None, (14, 10))])
-def test_posteriors_behind_T_are_of_samples_that_the_net_has_not_seen(cv, n_rows, monkeypatch):
+def test_posteriors_behind_T_are_of_samples_that_the_net_has_not_seen(monkeypatch):
     """Each sample has its own feature and all weights start at 0, so unused samples have uniform outputs."""
     seen = []
     whole = _fit.first_maximum
@@ -66,14 +65,14 @@ def test_posteriors_behind_T_are_of_samples_that_the_net_has_not_seen(cv, n_rows
     module = nn.Linear(60, 3, bias=False)
     nn.init.zeros_(module.weight)
     rows, y = np.eye(60), np.arange(60) % 3
-    clf = EMTransitionClassifier(module, transition_init="diagonal", **FAST | {"cv": cv})
+    clf = EMTransitionClassifier(module, transition_init="diagonal", **FAST | {"cv": 4})
     clf.fit(rows[:40], y[:40], meta=(rows[40:], y[40:]))
     assert seen
     for posteriors in seen:
-        assert tuple(map(len, posteriors)) == n_rows
+        assert tuple(map(len, posteriors)) == (40, 20)
         for proba in posteriors:
             np.testing.assert_allclose(proba, 1 / 3, rtol=1e-6)
-    assert cv is None or clf.posterior_weights_["clean"] == pytest.approx(0)  # uniform outputs say nothing
+    assert clf.posterior_weights_["clean"] == pytest.approx(0)  # uniform outputs say nothing
     assert clf.predict_proba(rows).std() > 1e-5  # the last net has learned from all samples
 
 
@@ -92,7 +91,7 @@ def test_the_number_of_epochs_with_the_highest_evidence_is_taken():
 )
 def test_the_weight_of_a_clean_sample_is_a_root_of_a_ratio_with_limits(n, n_clean, ratio):
     X, y, (X_clean, y_clean), _ = overlapping(n=n)
-    em = EMTransitionClassifier("linear", max_epochs=1, cv=None, random_state=0)
+    em = EMTransitionClassifier("linear", max_epochs=1, cv=2, random_state=0)
     em.fit(X, y, meta=(X_clean[:n_clean], y_clean[:n_clean]))
     assert em.net_.criterion_.clean_weight == pytest.approx(ratio**0.5)
 
@@ -101,8 +100,8 @@ def test_the_weight_of_a_clean_sample_is_a_root_of_a_ratio_with_limits(n, n_clea
 def test_clean_samples_enlarge_the_batches_up_to_twice(n, largest, steps):
     """With at most as many clean as noisy samples, an epoch has as many steps as on the noisy samples."""
     batches = Batches()
-    fit(n, max_epochs=1, callbacks=[batches], cv=None)
-    warm_up, _, last = ([batch["train_batch_size"] for batch in epoch] for epoch in batches.of_epochs)
+    fit(n, max_epochs=1, callbacks=[batches], cv=2)
+    warm_up, *_, last = ([batch["train_batch_size"] for batch in epoch] for epoch in batches.of_epochs)
     assert (max(last), len(last), sum(last)) == (largest, steps, n + 90)
     assert len(warm_up) == -(-n // 64)
 
@@ -126,24 +125,6 @@ def test_the_fitted_T_has_the_prior_in_it():
     assert plain.noise_model_.prior_strength_ == 0
     counts = plain.noise_model_.transition_counts_
     np.testing.assert_allclose(plain.transition_matrix_, counts / counts.sum(1, keepdims=True), atol=1e-3)
-
-
-def test_without_folds_three_trainings_are_enough():
-    clf = fit(300, cv=None)
-    model = clf.noise_model_
-    assert [(name, len(history)) for name, history in clf.histories_.items()][:2] == [("warm_up", 2), ("fold_0", 8)]
-    assert list(clf.histories_)[2:] == ["em"]
-    assert model.transition_counts_.sum() == pytest.approx(100)
-    assert clf.noisy_class_counts_.sum() == pytest.approx(300)
-    assert not hasattr(clf, "oof_proba_")
-    assert not hasattr(clf, "posterior_weights_")
-    for target in ("shares", "accuracy"):  # of the held-out samples alone, they would count too few
-        with refused("cv=3"):
-            model.plan_verification(target)
-        with refused("cv=3"):
-            model.suggest_samples(5, target)
-    assert model.plan_verification("transition").n_samples >= 0
-    assert model.class_shares().share.sum() == pytest.approx(1)
 
 
 def test_folds_of_another_seed_are_not_taken_up(tmp_path):
@@ -321,9 +302,3 @@ def test_the_classifier_is_as_good_as_with_random_samples():
     stratified, at_random = sampled(), sampled("random", at_random=True)
     assert stratified.score(X, y) > at_random.score(X, y) - 0.02
     assert stratified.predict_proba(X)[:, 1].mean() == pytest.approx(y.mean(), abs=0.05)
-
-
-def test_without_folds_the_same_is_found():
-    clf = sampled(cv=None)
-    np.testing.assert_allclose(clf.noise_model_.log_prior_ratio_, sampled().noise_model_.log_prior_ratio_, atol=0.4)
-    assert transition_error(T2, clf.transition_matrix_) < 0.2

@@ -65,19 +65,19 @@ def labels_of(noisy, clean, groups):
     return Labels(np.arange(3), given, true, len(noisy), None, None, true < 0, groups)
 
 
-@given(st.integers(0, 1000), st.sampled_from([2, 3, None]))
+@given(st.integers(0, 1000), st.sampled_from([2, 3]))
 def test_a_group_is_in_one_fold_and_groups_of_one_sample_change_nothing(seed, cv):
     rng = np.random.default_rng(seed)
     noisy, clean = rng.integers(3, size=40), rng.integers(3, size=15)
     of = rng.integers(12, size=55)
     folds = np.concatenate(fold_of_samples(labels_of(noisy, clean, of), cv, seed))
     assert all(len(set(folds[of == group])) == 1 for group in of)
-    assert set(folds) <= set(range(cv or 3))
+    assert set(folds) <= set(range(cv))
     numbers = rng.permutation(55)
     found = fold_of_samples(labels_of(noisy, clean, numbers), cv, seed)
     for one, other in zip(found, fold_of_samples(labels_of(noisy, clean, None), cv, seed), strict=True):
         np.testing.assert_array_equal(one, other)
-    np.testing.assert_array_equal(found[0], fold_of_rows(noisy, cv or 3, np.random.default_rng(seed)))
+    np.testing.assert_array_equal(found[0], fold_of_rows(noisy, cv, np.random.default_rng(seed)))
 
 
 class Watched(ClassifierMixin, BaseEstimator):
@@ -138,7 +138,7 @@ def test_copies_of_samples_add_no_certainty():
         assert fewer < 0.6 * more
 
 
-@pytest.mark.parametrize("clf", [small_em(), small_em(cv=None), TransitionClassifierCV(LogisticRegression())])
+@pytest.mark.parametrize("clf", [small_em(), TransitionClassifierCV(LogisticRegression())])
 def test_intervals_contain_the_truth_of_patients(clf):
     right = (NOISY == TRUE).mean()
     model = clf.fit(X, table(VERIFIED)).noise_model_

@@ -6,7 +6,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 from training import refused
 
-from noisytransition import CrossEntropyClassifier, EMTransitionClassifier, LabelNoiseModel, TransitionClassifierCV
+from noisytransition import (
+    CrossEntropyClassifier,
+    EMTransitionClassifier,
+    GLCClassifier,
+    LabelNoiseModel,
+    TransitionClassifierCV,
+)
 
 C = 3
 
@@ -66,6 +72,6 @@ def test_groups_count_once_and_small_differences_in_large_batches_are_no_reason(
 def test_a_classifier_without_probabilities_out_of_fold_is_refused():
     X, _, noisy = batch(np.random.default_rng(0), 200)
     assert not hasattr(CrossEntropyClassifier("linear", max_epochs=1).fit(X, noisy), "needs_verification")
-    clf = EMTransitionClassifier("linear", cv=None, max_epochs=2).fit(X, noisy, meta=(X[:20], noisy[:20]))
+    clf = GLCClassifier("linear", max_epochs=2).fit(X, noisy, meta=(X[:20], noisy[:20]))
     with refused("oof_proba_"):
         clf.needs_verification(X, noisy)
