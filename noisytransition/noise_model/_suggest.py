@@ -151,11 +151,12 @@ def plan_rates(model: Any, width: float, level: float) -> Plan:
     samples = getattr(model, "out_of_fold_", None)
     n_verified = 0 if samples is None else samples.pairs.sum(axis=1)[: len(rate)]
     columns = {"estimate": rate, "half_width": half_width, "n_verified": n_verified, "n_to_verify": m}
-    n = int(m.sum())
+    counts = model.noisy_class_counts_
+    n = int(np.ceil(counts.sum() * (m / np.maximum(counts, np.maximum(m, 1))).max()))  # drawn at random
     names = [f"{m[i]} of {model.classes_[i]}" for i in np.argsort(-m, kind="stable") if m[i]]
     listed = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
-    words = _words("the noise rate of every class", width, f"{n} more samples: {listed}" if n else "")
-    if len(short := model.classes_[m > model.noisy_class_counts_]):
+    words = _words("the noise rate of every class", width, f"about {n} more samples, with {listed}" if n else "")
+    if len(short := model.classes_[m > counts]):
         words += f" Fewer samples exist of class {shortened(short)}."
     return Plan(data_frame(columns, model.classes_), n, words)
 
@@ -253,24 +254,29 @@ def reasons_to_verify(
 def _other_labels(
     c: int, proba: NDArray, noisy: NDArray[np.intp], of_fit: LabelledSamples, groups: NDArray | None
 ) -> dict[str, str]:
-    """The classifier agrees more or less often with labels of the batch, given its predictions."""
+    """The classifier agrees more or less often with labels of the batch, given its predictions.
+
+    Samples of the batch get weights with which its predictions have the shares of those in the fit.
+    """
     predicted, agrees = _agreement(proba, noisy)
     predicted_in_fit, agrees_in_fit = _agreement(of_fit.proba, of_fit.noisy)
-    n = np.bincount(predicted_in_fit, minlength=c)
-    expected = np.bincount(predicted_in_fit, agrees_in_fit, c) / np.maximum(n, 1)
-    usual = n[predicted] > 0
-    excess = (agrees - expected[predicted])[usual, None]
-    excess_in_fit = (agrees_in_fit - expected[predicted_in_fit])[:, None]
-    difference = relevant_difference(excess, excess_in_fit, None, None if groups is None else groups[noisy >= 0][usual])
+    n = np.bincount(predicted, minlength=c)
+    n_in_fit = np.bincount(predicted_in_fit, minlength=c)
+    used = n_in_fit[predicted] > 0
+    agrees = agrees[used]
+    agrees_in_fit = agrees_in_fit[n[predicted_in_fit] > 0]
+    weights = (n_in_fit / np.maximum(n, 1))[predicted[used]]
+    groups = None if groups is None else groups[noisy >= 0][used]
+    difference = relevant_difference(agrees[:, None], agrees_in_fit[:, None], weights, groups)
     if difference is None:
         return {}
-    now = agrees[usual].mean()
-    before = f"{now - difference[0]:.0%} of labels as those of fit"
-    return {"labels": f"the classifier agrees with {now:.0%} of the labels, and with {before}; {_ADVICE}"}
+    usual = agrees_in_fit.mean()
+    now = f"the classifier agrees with {usual + difference[0]:.0%} of the labels, weighted by its predictions in fit"
+    return {"labels": f"{now}, and with {usual:.0%} of those of fit; {_ADVICE}"}
 
 
-def _agreement(proba: NDArray, noisy: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """Predicted class of each sample with a label, and whether it is the label."""
+def _agreement(proba: NDArray, noisy: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Predicted class of each sample with a label, and 1 if it is the label, else 0."""
     has_label = noisy >= 0
     predicted = proba[has_label].argmax(axis=1)
-    return predicted, predicted == noisy[has_label]
+    return predicted, (predicted == noisy[has_label]).astype(float)

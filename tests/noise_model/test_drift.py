@@ -69,6 +69,19 @@ def test_groups_count_once_and_small_differences_in_large_batches_are_no_reason(
     assert not reasons(X, noisy)
 
 
+def test_a_batch_with_other_predicted_classes_but_alike_labels_is_no_reason_for_labels():
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X, y, noisy = batch(rng, 40_000, priors=[0.6, 0.38, 0.02])
+        proba = LogisticRegression().fit(X, noisy).predict_proba(X)
+        verified = np.where(np.arange(1000) < 100, y[:1000], -1)
+        model = LabelNoiseModel().fit(proba[:1000], noisy[:1000], y_verified=verified)
+        predicted = model.calibrate(proba).argmax(axis=1)
+        rare = np.flatnonzero(predicted == 2)
+        rows = np.append(rare[rare >= 1000], np.flatnonzero(predicted < 2)[-100:])
+        assert set(model.needs_verification(proba[rows], noisy[rows])) == {"classes"}
+
+
 def test_a_classifier_without_probabilities_out_of_fold_is_refused():
     X, _, noisy = batch(np.random.default_rng(0), 200)
     assert not hasattr(CrossEntropyClassifier("linear", max_epochs=1).fit(X, noisy), "needs_verification")
