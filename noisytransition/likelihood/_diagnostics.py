@@ -112,17 +112,25 @@ def warn_of_reasons(reasons: dict[str, str], stacklevel: int) -> None:
         warnings.warn(f"{reasons['worse_than_labels']}.", stacklevel=stacklevel)
 
 
-def worse_than_labels(proba: NDArray, true: NDArray, noisy: NDArray) -> dict[str, str]:
+def worse_than_labels(proba: NDArray, true: NDArray, noisy: NDArray, weights: NDArray) -> dict[str, str]:
     """Reason by name, if noisy labels of held-out verified samples are more accurate than predictions.
 
-    `noisy` is -1 if unknown.
+    `noisy` is -1 if unknown, and `weights` are those of the draw.
     """
     known = noisy >= 0
+    n = known.sum()
+    if n < 2:
+        return {}
+    shares = weights[known] / weights[known].sum()
     right, labels = (of_rows[known] == true[known] for of_rows in (proba.argmax(axis=1), noisy))
     gain = labels.astype(float) - right
-    if len(gain) < 2 or gain.mean() <= _ERRORS_OF_ACCURACY * gain.std(ddof=1) / len(gain) ** 0.5:
+    mean = shares @ gain
+    variance = (shares**2 * (gain - mean) ** 2).sum() * n / (n - 1)
+    if mean <= _ERRORS_OF_ACCURACY * variance**0.5:
         return {}
-    fact = f"on held-out verified samples its accuracy is {right.mean():.0%}, that of given labels {labels.mean():.0%}"
+    fact = (
+        f"on held-out verified samples its accuracy is {shares @ right:.0%}, that of given labels {shares @ labels:.0%}"
+    )
     advice = "Use other features, another classifier or more epochs, and label_posterior for samples with a label"
     return {"worse_than_labels": f"the classifier is worse than the labels: {fact}. {advice}"}
 
