@@ -232,7 +232,7 @@ class NoiseModelMixin:
             raise ValueError("X or y_noisy is None. Pass both; only a classifier with oof_proba_ can do without both.")
         proba = self.predict_proba(X)
         if of_fit is not None:
-            rows = model._rows_of_fit(y_noisy, len(proba))
+            rows = model._rows_of_fit(model._given_labels(y_noisy, len(proba)))
             proba[rows] = of_fit[: len(rows)]
         return proba
 

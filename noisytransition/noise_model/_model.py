@@ -19,7 +19,6 @@ from ..likelihood._shrinkage import Prior, check_prior, with_other_labels
 from ..likelihood._sources import SourceFit, fit_sources, from_other_sources, log_likelihood
 from ..likelihood._uncertainty import MOST_CLASSES, TransitionUncertainty
 from ..transition._checks import check_count, check_level, check_rate, check_transition_matrix, checked_probabilities
-from ..transition._estimation import jeffreys_interval
 from ..transition._noise import RandomState
 from ..transition._posterior import denoise_proba
 from ._samples import LabelledSamples, data_frame, in_series
@@ -390,7 +389,8 @@ class LabelNoiseModel:
         DataFrame
             One row per source, with the columns ``n_labels``, ``n_verified``, ``right`` (share of correct labels),
             ``lower``, ``upper``, ``worst_flip`` and its probability ``flip``, ``weight`` in the posterior, and
-            ``log_evidence`` that T of the source differs from the common T.
+            ``log_evidence`` that T of the source differs from the common T. If samples have labels of several sources,
+            which may err together, verified labels correct the shares, and their intervals hold for any errors.
         """
         check_level(level)
         if self.sources_ is None:
@@ -399,11 +399,16 @@ class LabelNoiseModel:
         _, c, d = sources.matrices.shape
         flips = np.where(np.eye(c, d, dtype=bool), 0.0, sources.matrices).reshape(len(sources.names), -1)
         worst = [divmod(at, d) for at in flips.argmax(axis=1)]
-        lower, upper = jeffreys_interval(sources.right, sources.n_right, level)
+        found = Estimate(sources.right, sources.n_right)
+        of: Any = self.out_of_fold_
+        can_correct = sources.n_verified.any() and len(of.clean) > 1 and self.verified_sampling == "random"
+        if can_correct and (of.sources.codes >= 0).sum(axis=1).max() > 1:  # sources may err together
+            found = Population(self).correct_by_source()
+        lower, upper = found.interval(level)
         columns: dict[str, Any] = {
             "n_labels": sources.n_labels,
             "n_verified": sources.n_verified,
-            "right": sources.right,
+            "right": found.share,
             "lower": lower,
             "upper": upper,
             "worst_flip": [f"{self.classes_[i]} -> {self.labels_[j]}" for i, j in worst],
@@ -584,8 +589,8 @@ class LabelNoiseModel:
         >>> checked = np.where(np.arange(2000) < 100, y[:2000], -1)
         >>> model = LabelNoiseModel().fit(proba[:2000], labels[:2000], y_verified=checked)
         >>> print(model.needs_verification(proba[2000:], labels[2000:])["labels"])
-        the classifier agrees with 70% of the labels, and with 89% of labels as those of fit; verify samples of the
-        batch, and fit again with them
+        the classifier agrees with 70% of the labels, weighted by its predictions in fit, and with 89% of those of fit;
+        verify samples of the batch, and fit again with them
         """
         return reasons_to_verify(self, self._proba(proba, calibrated), y_noisy, groups, self._samples_of_fit())
 
@@ -790,12 +795,13 @@ class LabelNoiseModel:
         true = samples.in_order(np.full(len(samples.noisy), -1), samples.clean)
         return LabelledSamples(proba, noisy, true, self._likelihood(samples.positions))
 
-    def _rows_of_fit(self, y_noisy: Any, n: int) -> NDArray[np.intp]:
-        """Positions of the samples of `fit` among n samples; none unless the noisy labels there are those of `fit`."""
+    def _rows_of_fit(self, noisy: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Positions of the samples of `fit` among others; none unless the noisy labels there are those of `fit`."""
         samples = self.out_of_fold_
-        noisy = self._given_labels(y_noisy, n)
         rows = samples.positions
-        same = rows[-1] < n and np.array_equal(noisy[rows], samples.in_order(samples.noisy, samples.noisy_of_clean))
+        same = rows[-1] < len(noisy) and np.array_equal(
+            noisy[rows], samples.in_order(samples.noisy, samples.noisy_of_clean)
+        )
         return rows if same else rows[:0]
 
     def _by_source(self, labels: SourceLabels | None) -> NDArray | None:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import special
 
 from ..labels._arrays import as_array, shortened
 from ..labels._columns import read_names
@@ -34,6 +35,8 @@ _UNSEEN = 0.5
 _LEAST_CASES = 0.5
 # A class with more expected verified samples is hardly missing by chance (probability below exp(-7))
 _MOST_EXPECTED = 7.0
+# Probability that the errors of a model of sources are larger than their upper bound
+_TAIL = 0.05
 # Masks of noisy and of verified samples
 _Masks = tuple[NDArray[np.bool_], NDArray[np.bool_]]
 # Fewest degrees of freedom: Student's t has no variance below 3
@@ -195,13 +198,15 @@ def _variance_of_mean(values: NDArray, weights: NDArray, groups: NDArray | None 
 
 
 def strata_of_labels(noisy: NDArray[np.intp], of_verified: NDArray[np.intp], n_labels: int) -> list:
-    """Group samples by given label; labels with few verified samples, and missing labels, form one stratum."""
+    """Group samples by given label; labels with few verified samples, and missing labels, form one stratum.
+
+    No strata if this one has samples, but no verified ones.
+    """
     few = np.bincount(of_verified[of_verified >= 0], minlength=n_labels) < _LEAST_IN_STRATUM
     noisy = np.where((noisy < 0) | few[noisy], n_labels, noisy)
     of_verified = np.where((of_verified < 0) | few[of_verified], n_labels, of_verified)
     used = np.unique(of_verified)
-    noisy = np.where(np.isin(noisy, used), noisy, used[-1])  # labels of no verified sample
-    return [(noisy == j, of_verified == j) for j in used]
+    return [(noisy == j, of_verified == j) for j in used] if np.isin(noisy, used).all() else []
 
 
 def batch_shares(proba: NDArray, prior: NDArray) -> NDArray[np.float64]:
@@ -264,18 +269,13 @@ class Population:
 
     def accuracy(self, of_labels: bool, used: _Masks) -> Estimate:
         """Estimate the share of these samples whose noisy label, or else most probable class, is the true class."""
-        posteriors, (_, proba_verified) = self._cross_fitted
         if of_labels:
-            labels = self.of.noisy, self.of.noisy_of_clean
-            used = used[0] & (self.of.noisy >= 0), used[1] & self._has_label()
-        elif self.model._predicted is None:  # the model's calibration has seen the true labels of verified samples
-            labels = predicted_classes(self.model), proba_verified.argmax(axis=1)
-        else:
-            labels = self.model._predicted
-        padded = [np.pad(p, ((0, 0), (0, self.d - self.c))) for p in posteriors]
-        predicted, verified = (np.take_along_axis(p, y[:, None], axis=1) for p, y in zip(padded, labels, strict=True))
-        right = (labels[1] == self.of.clean)[:, None].astype(float)
-        return self._powered(predicted, verified, right, used)
+            return self.correct(self.of.noisy, self.of.noisy_of_clean, (used[0], used[1] & self._has_label()))
+        if self.model._predicted is not None:
+            of_noisy, of_verified = self.model._predicted
+            return self.correct(of_noisy, of_verified, used)
+        _, (_, proba_verified) = self._cross_fitted  # the model's calibration has seen the true labels of these
+        return self.correct(predicted_classes(self.model), proba_verified.argmax(axis=1), used)
 
     def _has_label(self) -> NDArray[np.bool_]:
         """Mask of the verified samples with a noisy label."""
@@ -283,6 +283,35 @@ class Population:
         if not has_label.any():
             raise ValueError("no verified sample has a noisy label. Keep the noisy labels of verified samples.")
         return has_label
+
+    def correct(self, of_noisy: NDArray[np.intp], of_verified: NDArray[np.intp], used: _Masks) -> Estimate:
+        """Estimate the share of these samples whose label of these is the true class, among those with such a label."""
+        labels = of_noisy, of_verified
+        posteriors, _ = self._cross_fitted
+        padded = [np.pad(p, ((0, 0), (0, self.d - self.c))) for p in posteriors]
+        predicted, verified = (np.take_along_axis(p, y[:, None], axis=1) for p, y in zip(padded, labels, strict=True))
+        right = (of_verified == self.of.clean)[:, None].astype(float)
+        return self._powered(predicted, verified, right, (used[0] & (of_noisy >= 0), used[1] & (of_verified >= 0)))
+
+    def correct_by_source(self) -> Estimate:
+        """Estimate the share of correct labels of each source.
+
+        They are weighted means of the model's and of those by verified labels of the source. The variance of the
+        model's errors is the upper bound that the differences of all sources allow (Viechtbauer, "Confidence intervals
+        for the amount of heterogeneity in meta-analysis", 2007): few sources hardly tell that the model is right.
+        """
+        fit = self.model.sources_
+        codes = [self.of.sources.at(rows).T for rows in (self.of.rows, self.of.rows_of_clean)]
+        found = [self.correct(noisy, verified, self.everywhere) for noisy, verified in zip(*codes, strict=True)]
+        share, n = np.concatenate([[of.share, of.n_effective] for of in found], axis=1)
+        unit = fit.right * (1 - fit.right)
+        precision = n / unit
+        distance = share - fit.right
+        k = (n > 0).sum()
+        most = max((precision * distance**2).sum(), k) / special.chdtri(k, 1 - _TAIL)
+        error = (most - 1) * k / precision.sum()
+        weight = error * precision / (1 + error * precision)
+        return Estimate(fit.right + weight * distance, unit * (1 / error + precision))
 
     def shares_of_batch(self, proba: ArrayLike, y_noisy: ArrayLike | None) -> Estimate:
         """Estimate class shares of another batch.
@@ -292,10 +321,15 @@ class Population:
         Label Shift with Black Box Predictors", 2018). Class means are prediction-powered; variances use the delta
         method.
         """
-        used = self.everywhere if y_noisy is None else (self.everywhere[0], self._has_label())
+        used = self.everywhere if y_noisy is None else (self.of.noisy >= 0, self._has_label())
         if len(missing := self.model.classes_[self.n_of_class(used) == 0]):
             raise ValueError(f"no sample of {missing.tolist()} is verified. A batch requires some of each class.")
-        posteriors, probas = self._predictions(self.model._batch(proba, y_noisy))
+        batch = self.model._batch(proba, y_noisy)
+        if y_noisy is not None and (n_missing := int((batch.noisy < 0).sum())):
+            raise ValueError(f"y_noisy is missing for {n_missing} samples of the batch. Pass all labels, or none.")
+        posteriors, probas = self._predictions(batch)
+        for of_parts in (posteriors, probas):
+            of_parts[0] = of_parts[0][used[0]]
         predicted = probas if y_noisy is None else posteriors
         prior = normalise_rows(predicted[0].mean(axis=0, keepdims=True) + TINY)[0]
         share = batch_shares(predicted[2], prior)
@@ -303,8 +337,10 @@ class Population:
         by_class = normalise_rows(posteriors[0].T @ scores[0] + TINY)
         solve = np.linalg.pinv(by_class)
         solved = scores[2] @ solve
+        weights = None if self.of.weights is None else self.of.weights[0][used[0]]
+        of_fit = np.average(posteriors[0], axis=0, weights=weights)
         for _ in range(_ROUNDS):
-            ratio = share / (posteriors[0].mean(axis=0) + TINY)  # how much more often each class is in the batch
+            ratio = share / (of_fit + TINY)  # how much more often each class is in the batch
             bias, variance = self._bias(posteriors, scores, ratio, by_class, solve, used)
             share = normalise_rows(np.maximum(solved.mean(axis=0) - bias, 0)[None], share[None])[0]
         n = len(solved)
@@ -381,10 +417,10 @@ class Population:
         design = of_samples(of.weights, noisy, clean)
         if of.drawn is not None:
             return (), 1 / of.drawn[clean], groups, design
-        if groups is not None or design is not None:
+        strata = strata_of_labels(of.noisy[noisy], of.noisy_of_clean[clean], self.d)
+        if groups is not None or design is not None or not strata:
             return (), of.weights_of_clean(np.zeros(self.d))[clean], groups, design
-        given = of.noisy_of_clean[clean]
-        return strata_of_labels(of.noisy[noisy], given, self.d) if (given >= 0).all() else (), None, None, None
+        return strata, None, None, None
 
     def _powered(self, predicted: NDArray, verified: NDArray, true: NDArray, used: _Masks) -> Estimate:
         """Estimate means of the samples used; without verified samples, predicted ones of no precision."""

@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..noise_model._samples import Judged
+from ..noise_model._shares import Estimate, Interval
+from ..noise_model._suggest import Plan
 from ._samples import plain, short
 
 # Maximum number of listed classes and flips
@@ -26,12 +28,16 @@ Facts = dict[str, Any]
 
 
 class Clean(NamedTuple):
-    """Clean samples, if any: `proba` is None if the classifier may know them, `pvalue` (of one T) without noise."""
+    """Clean samples, if any: `proba` is None if the classifier may know them, `pvalue` (of one T) without noise.
+
+    The shares of correct labels and predictions are None if they are unknown.
+    """
 
     proba: NDArray[np.float64] | None = None
     y: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
-    y_noisy: NDArray[np.intp] | None = None
     pvalue: float | None = None
+    right: Interval | None = None
+    accuracy: Interval | None = None
 
 
 class _Estimates(NamedTuple):
@@ -70,11 +76,11 @@ def make_facts(model: Any, judged: Judged, clean: Clean, shown: list[Facts], lev
         "title": short(title, 200),
         "created": datetime.now().astimezone().isoformat(timespec="seconds"),
         "data": {"n_rows": len(judged.noisy), "n_classes": len(estimates.T), "level": level, "error_bars": bars},
-        "noise": _noise(estimates, clean, level),
+        "noise": _noise(estimates, clean),
         "transition": _transition(estimates),
         "flips": _flips(estimates, model._flips()[:_MOST_FLIPS]),
-        "classes": _classes(estimates, judged, clean, plan.table.n_to_verify.to_numpy()),
-        "calibration": None if clean.proba is None else _calibration(clean.proba, clean.y, level),
+        "classes": _classes(estimates, judged, clean, plan),
+        "calibration": _calibration(clean, level),
         "views": model.shares_of_views_,
         "label_issues": _label_issues(estimates, judged, shown),
         "one_transition_matrix": None if clean.pvalue is None else {"pvalue": clean.pvalue, "n_rows": len(clean.y)},
@@ -87,16 +93,13 @@ def make_facts(model: Any, judged: Judged, clean: Clean, shown: list[Facts], lev
     return facts
 
 
-def _share(k: int, n: int, level: float) -> dict[str, float]:
-    """Confidence bounds of a share of k of n samples (Clopper and Pearson, 1934)."""
-    from scipy.stats import binomtest  # slow to import
-
-    bounds = binomtest(k, n).proportion_ci(level, "exact")
-    return {"low": float(bounds.low), "high": float(bounds.high)}
+def counted(right: NDArray[np.bool_], level: float) -> Interval:
+    """Share of correct ones among samples drawn at random."""
+    return Estimate(np.array([right.mean()]), np.array([float(len(right))])).one_interval(level)
 
 
 # ---------------------------------------------------------------------------- noise and T
-def _noise(estimates: _Estimates, clean: Clean, level: float) -> Facts:
+def _noise(estimates: _Estimates, clean: Clean) -> Facts:
     """Share of wrong labels. Errors of the rows of T are treated as independent."""
     weights = estimates.counts / estimates.counts.sum()
     right = estimates.T.diagonal()
@@ -104,10 +107,9 @@ def _noise(estimates: _Estimates, clean: Clean, level: float) -> Facts:
     low = rate - float(np.linalg.norm(weights * (estimates.high.diagonal() - right)))
     high = rate + float(np.linalg.norm(weights * (right - estimates.low.diagonal())))
     verified = None
-    if clean.y_noisy is not None:
-        n = len(clean.y)
-        wrong = int((clean.y != clean.y_noisy).sum())
-        verified = {"n_rows": n, "n_wrong": wrong, "rate": wrong / n, **_share(wrong, n, level)}
+    if clean.right is not None:
+        share, lower, upper = clean.right
+        verified = {"n_rows": len(clean.y), "rate": 1 - share, "low": 1 - upper, "high": 1 - lower}
     return {"rate": rate, "low": max(low, 0.0), "high": min(high, 1.0), "verified": verified}
 
 
@@ -140,7 +142,7 @@ def _flips(estimates: _Estimates, flips: list[tuple[int, int]]) -> list[Facts]:
 
 
 # ---------------------------------------------------------------------------- classes
-def _classes(estimates: _Estimates, judged: Judged, clean: Clean, n_to_verify: NDArray[np.intp]) -> Facts:
+def _classes(estimates: _Estimates, judged: Judged, clean: Clean, plan: Plan) -> Facts:
     """Noise rate, number of samples and risks of each class; lists the classes with the most risks and noise."""
     names, T, counts, low, high = estimates
     c = len(names)
@@ -155,7 +157,7 @@ def _classes(estimates: _Estimates, judged: Judged, clean: Clean, n_to_verify: N
             "n_rows": float(counts[i]),
             "n_given": int(n_given[i]),
             "n_clean": int(n_clean[i]) if len(clean.y) else None,
-            "n_to_verify": int(n_to_verify[i]),
+            "n_to_verify": int(plan.table.n_to_verify.iloc[i]),
             "risks": _risks(estimates, i),
         }
         for i, name in enumerate(names)
@@ -165,7 +167,7 @@ def _classes(estimates: _Estimates, judged: Judged, clean: Clean, n_to_verify: N
         "listed": classes[:_MOST_CLASSES],
         "n_left_out": max(c - _MOST_CLASSES, 0),
         "n_at_risk": sum(bool(facts["risks"]) for facts in classes),
-        "n_to_verify": int(n_to_verify.sum()),
+        "n_to_verify": plan.n_samples,
     }
 
 
@@ -187,24 +189,26 @@ def _risks(estimates: _Estimates, i: int) -> list[str]:
 
 
 # ---------------------------------------------------------------------------- samples
-def _calibration(proba: NDArray, y: NDArray[np.intp], level: float) -> Facts:
+def _calibration(clean: Clean, level: float) -> Facts | None:
     """Accuracy, and expected calibration error over bins of the confidence (Guo et al., ICML 2017)."""
-    confidence = proba.max(axis=1)
-    right = proba.argmax(axis=1) == y
+    if clean.proba is None or clean.accuracy is None:
+        return None
+    confidence = clean.proba.max(axis=1)
+    right = clean.proba.argmax(axis=1) == clean.y
     bin_of_sample = np.clip(np.ceil(confidence * _N_BINS).astype(int) - 1, 0, _N_BINS - 1)
 
-    def accuracy(rows: Any) -> Facts:
-        n = len(right[rows])
-        n_right = int(right[rows].sum())
-        facts = {"n_rows": n, "accuracy": n_right / n, "confidence": float(confidence[rows].mean())}
-        return facts | _share(n_right, n, level)
+    def facts(accuracy: Interval, of_samples: NDArray[np.float64]) -> Facts:
+        known = {"n_rows": len(of_samples), "confidence": float(of_samples.mean())}
+        return known | {"accuracy": accuracy.estimate, "low": accuracy.lower, "high": accuracy.upper}
 
-    bins = [
-        {"from": b / _N_BINS, "to": (b + 1) / _N_BINS, **accuracy(bin_of_sample == b)}
-        for b in np.unique(bin_of_sample).tolist()
-    ]
-    error = sum(b["n_rows"] * abs(b["accuracy"] - b["confidence"]) for b in bins) / len(y)
-    return {**accuracy(slice(None)), "expected_calibration_error": error, "bins": bins}
+    bins = []
+    for b in np.unique(bin_of_sample).tolist():
+        rows = bin_of_sample == b
+        bins.append(
+            {"from": b / _N_BINS, "to": (b + 1) / _N_BINS, **facts(counted(right[rows], level), confidence[rows])}
+        )
+    error = sum(b["n_rows"] * abs(b["accuracy"] - b["confidence"]) for b in bins) / len(right)
+    return {**facts(clean.accuracy, confidence), "expected_calibration_error": error, "bins": bins}
 
 
 def _label_issues(estimates: _Estimates, judged: Judged, shown: list[Facts]) -> Facts:

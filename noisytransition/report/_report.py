@@ -17,7 +17,7 @@ from ..noise_model import LabelNoiseModel
 from ..noise_model._samples import LabelledSamples
 from ..transition import class_conditional_test
 from ..transition._checks import check_count
-from ._facts import Clean, make_facts
+from ._facts import Clean, counted, make_facts
 from ._samples import plain, sample_facts
 from ._words import in_words, percent, percents
 
@@ -38,7 +38,7 @@ class NoiseReport:
         Content of the report, as JSON. Unknown values are None. Shares and probabilities are between 0 and 1.
 
         * ``title``, ``created`` (ISO 8601), ``data`` (numbers of samples and classes, level of all intervals);
-        * ``noise``: share of wrong labels; ``verified``: the same among clean samples with both labels;
+        * ``noise``: share of wrong labels; ``verified``: the same from clean samples with both labels;
         * ``transition``: T of the classes with the most noise; ``flips``: the ten most probable flips;
         * ``classes``: ``listed`` by descending risk, with noise rate, numbers of samples and ``risks``;
         * ``calibration`` on clean samples, with expected calibration error and ``bins``, or None;
@@ -173,7 +173,7 @@ def noise_report(
     [(1, 'dog')]
     """
     samples, index = model._samples(proba, y_noisy, y_verified, calibrated)
-    clean = _clean(model, samples, proba_clean, y_clean, y_clean_noisy, calibrated)
+    clean = _clean(model, samples, proba_clean, y_clean, y_clean_noisy, calibrated, level)
     judged = samples.judge(model._channel)
     positions = judged.issues()[: check_count(max_samples, 0, "max_samples")]
     display_samples = [""] * len(judged.noisy) if display_samples is None else display_samples
@@ -194,11 +194,15 @@ def _shown(display_samples: Any, index: Any, n: int, positions: NDArray[np.intp]
 
 
 def _clean(
-    model: LabelNoiseModel, samples: LabelledSamples, proba: Any, y: Any, y_noisy: Any, calibrated: bool
+    model: LabelNoiseModel, samples: LabelledSamples, proba: Any, y: Any, y_noisy: Any, calibrated: bool, level: float
 ) -> Clean:
-    """Clean samples of a report, by default the verified samples with a noisy label, and the test of one T."""
+    """Clean samples of a report, by default the verified samples with a noisy label, and the test of one T.
+
+    Of the verified samples of `fit`, which may not be a random sample, the model knows how they were drawn.
+    """
     if (proba is None) != (y is None) or (proba is None and y_noisy is not None):
         raise ValueError("proba_clean and y_clean (X_clean and y_clean) go together. Pass both with noisy labels.")
+    of_fit = proba is None and hasattr(model, "out_of_fold_") and len(model._rows_of_fit(samples.noisy)) > 0
     if proba is not None:
         proba = model._proba(proba, calibrated)
         y = complete_codes(y, model.classes_, len(proba), "y_clean")
@@ -215,4 +219,12 @@ def _clean(
     if proba is not None and y_noisy is not None:
         with suppress(ValueError):  # there is no noise
             pvalue = class_conditional_test(y, y_noisy, proba=proba, random_state=0).pvalue
-    return Clean(proba, y, y_noisy, pvalue)
+    right = accuracy = None
+    if of_fit:
+        with suppress(ValueError):  # the samples are stratified
+            right = model.accuracy_interval(level, of="labels")
+            accuracy = model.accuracy_interval(level)
+    else:
+        right = None if y_noisy is None else counted(y_noisy == y, level)
+        accuracy = None if proba is None else counted(proba.argmax(axis=1) == y, level)
+    return Clean(proba, y, pvalue, right, accuracy)

@@ -43,8 +43,8 @@ def _noise(facts: Facts) -> list[str]:
     verdict = "Both estimates agree."
     if low > counted["high"] or counted["low"] > high:
         verdict = "The estimates disagree: verified samples are not a random sample, or one T is not enough."
-    wrong = f"{counted['n_wrong']:,}, or {estimate(counted['rate'], counted['low'], counted['high'])}"
-    return [share, f"Wrong labels of {count(counted['n_rows'], 'verified sample')}: {wrong}. {verdict}"]
+    wrong = estimate(counted["rate"], counted["low"], counted["high"])
+    return [share, f"From {count(counted['n_rows'], 'verified sample')}: {wrong} are wrong. {verdict}"]
 
 
 def _transition(facts: Facts) -> list[str]:
@@ -90,10 +90,10 @@ def _calibration(facts: Facts) -> list[str]:
     calibration = facts["calibration"]
     if calibration is None:
         advice = "accuracy_interval and cross-validation by VerifiedKFold estimate the accuracy from verified samples"
-        reason = "the calibration requires clean samples that the classifier has not seen"
+        reason = "the calibration requires clean samples, not stratified, that the classifier has not seen"
         return [f"Not measured: {reason}. {advice}.", *_views(facts)]
     accuracy = estimate(calibration["accuracy"], calibration["low"], calibration["high"])
-    fact = f"The accuracy on {count(calibration['n_rows'], 'clean sample')} is {accuracy}"
+    fact = f"From {count(calibration['n_rows'], 'clean sample')}: the accuracy is {accuracy}"
     confidence = f"the mean confidence {percent(calibration['confidence'])}"
     error = f"{calibration['expected_calibration_error']:.3f}, over bins of the probability of the predicted class"
     advice = "If the classifier was trained on these samples, it is too low and the accuracy too high"

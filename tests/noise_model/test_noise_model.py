@@ -151,8 +151,13 @@ def test_a_report_leaves_verified_samples_out_and_is_about_them():
     assert issues["n_expected"] == pytest.approx((1 - model.label_quality(PROBA, NOISY)[~known]).sum())
     clean = {"proba_clean": PROBA[known], "y_clean": TRUE[known], "y_clean_noisy": NOISY[known]}
     same = noise_report(model, PROBA, NOISY, **clean).facts
-    for part in ("calibration", "one_transition_matrix"):
-        assert facts[part] == same[part]
+    assert facts["one_transition_matrix"] == same["one_transition_matrix"]
+    assert facts["calibration"]["bins"] == same["calibration"]["bins"]
+    share, lower, upper = model.accuracy_interval()  # of all samples, however the verified ones were drawn
+    assert [facts["calibration"][name] for name in ("accuracy", "low", "high")] == [share, lower, upper]
+    share, lower, upper = model.accuracy_interval(of="labels")
+    assert [facts["noise"]["verified"][name] for name in ("rate", "low", "high")] == [1 - share, 1 - upper, 1 - lower]
+    assert same["calibration"]["accuracy"] == pytest.approx((PROBA.argmax(axis=1) == TRUE)[known].mean(), abs=0.1)
     others = {"proba_clean": PROBA[:50], "y_clean": TRUE[:50]}  # these come before verified ones
     assert noise_report(model, PROBA, NOISY, y_verified=VERIFIED, **others).facts["calibration"]["n_rows"] == 50
 

@@ -259,3 +259,34 @@ def test_a_prior_with_class_names_can_have_any_order():
     prior = pd.DataFrame(pair_noise(3, 0.3))
     same = (fitted(np.arange(100), prior=of).class_shares() for of in (prior, prior.iloc[::-1, ::-1]))
     pd.testing.assert_frame_equal(*same)
+
+
+# ---------------------------------------------------------------------------- samples without a label, and weights
+def test_samples_without_a_label_are_like_the_verified_ones_of_others():
+    """They are in no stratum with verified samples."""
+    assert strata_of_labels(np.array([0, 1, -1]), np.array([0, 1]).repeat(5), 2) == []
+    has_label = (np.random.default_rng(0).random(1200) < 0.6) | (np.arange(1200) < 150)
+    some = LabelNoiseModel().fit(PROBA, np.where(has_label, NOISY, np.nan), y_verified=verified_at(TRUE, range(150)))
+    np.testing.assert_allclose(some.class_shares().share, fitted(np.arange(150)).class_shares().share, atol=0.03)
+
+
+def test_shares_of_a_batch_from_a_fit_with_weights():
+    """With weights, one class is much more frequent in the population of the fit."""
+    weight = np.where(TRUE == 2, 8.0, 1.0)
+    rows = np.random.default_rng(0).choice(1200, 200, replace=False)
+    model = LabelNoiseModel().fit(PROBA, NOISY, y_verified=verified_at(TRUE, rows), sample_weight=weight)
+    shares = model.class_shares(proba=PROBA)
+    np.testing.assert_allclose(shares.share, np.bincount(TRUE) / 1200, atol=0.06)
+    alone = fitted(rows).class_shares(proba=PROBA)
+    assert (shares.upper - shares.lower < 2 * (alone.upper - alone.lower)).all()
+
+
+def test_labels_of_a_batch_are_compared_with_labelled_samples_of_the_fit():
+    has_label = np.random.default_rng(1).random(1200) < 0.6
+    rows = np.random.default_rng(0).choice(1200, 200, replace=False)
+    some = LabelNoiseModel().fit(PROBA, np.where(has_label, NOISY, np.nan), y_verified=verified_at(TRUE, rows))
+    shares = some.class_shares(proba=PROBA, y_noisy=NOISY)
+    np.testing.assert_allclose(shares.share, np.bincount(TRUE) / 1200, atol=0.06)
+    labels = np.where(np.arange(1200) < 9, np.nan, NOISY)
+    with pytest.raises(ValueError, match="missing for 9"):
+        some.class_shares(proba=PROBA, y_noisy=labels)

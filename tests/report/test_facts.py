@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 from noise_reports import clean, judged, make, some_model
-from scipy.stats import binomtest
+from scipy.stats import beta
 
 from noisytransition.report import _facts as module
-from noisytransition.report._facts import _calibration
+from noisytransition.report._facts import Clean, _calibration, counted
 
 NAMES = [f"class {k}" for k in range(7)]
 
@@ -29,13 +29,14 @@ def test_share_of_wrong_labels_is_the_sum_over_classes_and_verified_samples_are_
     assert noise["high"] == pytest.approx(rate + math.sqrt(above))
     rows = clean(T)
     report = make(clf, clean=rows)
-    verified, wrong = report.facts["noise"]["verified"], int((rows.y != rows.y_noisy).sum())
-    assert (verified["n_rows"], verified["n_wrong"], verified["rate"]) == (80, wrong, wrong / 80)
-    exact = binomtest(wrong, 80).proportion_ci(0.9, "exact")
-    assert (verified["low"], verified["high"]) == (exact.low, exact.high)
+    verified, wrong = report.facts["noise"]["verified"], round(80 * (1 - rows.right.estimate))
+    assert (verified["n_rows"], verified["rate"]) == (80, pytest.approx(wrong / 80))
+    bounds = beta(wrong + 0.5, 80.5 - wrong).ppf([0.05, 0.95])  # Jeffreys' prior
+    np.testing.assert_allclose([verified["low"], verified["high"]], bounds)
     assert report.words["noise"][1].endswith("Both estimates agree.")
-    sentence = make(clf, clean=rows._replace(y_noisy=(rows.y + 1) % 7)).words["noise"][1]
-    assert "80 verified samples: 80, or 100 %" in sentence
+    wrong = counted(np.zeros(80, dtype=bool), 0.9)
+    sentence = make(clf, clean=rows._replace(right=wrong)).words["noise"][1]
+    assert "80 verified samples: 100 %" in sentence
     assert "estimates disagree" in sentence
 
 
@@ -101,7 +102,8 @@ def test_calibration_by_a_loop_over_bins():
     rng = np.random.default_rng(0)
     proba = rng.dirichlet([0.4] * 4, size=300)
     y = np.where(rng.random(300) < 0.7, proba.argmax(axis=1), rng.integers(4, size=300))
-    found = _calibration(proba, y, 0.9)
+    right = counted(proba.argmax(axis=1) == y, 0.9)
+    found = _calibration(Clean(proba, y, accuracy=right), 0.9)
     error, bins = 0.0, []
     for b in range(10):
         members = [n for n in range(300) if b / 10 < max(proba[n]) <= (b + 1) / 10]
