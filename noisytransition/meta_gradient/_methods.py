@@ -138,11 +138,9 @@ def candidate_methods(module: nn.Module) -> tuple[str, ...]:
     The order is fixed instead of timed, since methods differ by rounding errors. Forward mode is first for 2D
     convolutions and batch normalisation, which are slow to differentiate twice in reverse mode (cost.md).
     """
-    if relu_mlp(module):
-        return ("factored", "double-vjp", "dual")
     if any(isinstance(m, nn.Conv2d | nn.modules.batchnorm._BatchNorm) for m in module.modules()):
         return ("dual", "double-vjp", "difference")
-    return ("double-vjp", "dual", "difference")
+    return ("factored", "double-vjp", "dual", "difference")
 
 
 # ---------------------------------------------------------------------------- MLP with ReLU, without autograd
