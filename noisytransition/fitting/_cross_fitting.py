@@ -8,16 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from skorch.callbacks import (
-    BatchScoring,
-    Callback,
-    Checkpoint,
-    EarlyStopping,
-    EpochScoring,
-    LoadInitState,
-    LRScheduler,
-    TrainEndCheckpoint,
-)
+from skorch.callbacks import Callback, Checkpoint, EarlyStopping, LoadInitState, LRScheduler
 from torch import nn
 
 from ..labels._draw import in_order_of_appearance
@@ -39,8 +30,8 @@ _AVERAGED = 0.25
 # fraction of the training before the first update of T, while the network knows little about the classes
 _BURN_IN = 0.1
 
-# callbacks that depend on the scores, epochs or files of one training
-_BOUND = (BatchScoring, Checkpoint, EarlyStopping, EpochScoring, LoadInitState, LRScheduler, TrainEndCheckpoint)
+# callbacks that depend on the held-out samples, epochs or weights of one training
+_BOUND = (Checkpoint, EarlyStopping, LoadInitState, LRScheduler)
 
 
 class HeldOutPosteriors(Callback):
@@ -66,7 +57,7 @@ class HeldOutPosteriors(Callback):
 
 
 def predict_from_clean(run: FitContext, stage: str, clean: Rows, rows: Rows) -> NDArray | None:
-    """Posteriors by a network of clean samples alone, without the user's schedules and scores; None if it diverges."""
+    """Posteriors by a network of clean samples alone, without the user's callbacks of `_BOUND`; None if it diverges."""
     kept = [(name, callback) for name, callback in run.params["callbacks"] if not isinstance(callback, _BOUND)]
     of_clean = copy(run)
     of_clean.params = run.params | {"callbacks": kept, "train_split": None, "labels": "clean"}
