@@ -87,8 +87,8 @@ class ForwardLoss(nn.Module):
         by_label = torch.as_tensor(log_T.T.copy(), dtype=torch.get_default_dtype())
         # in column order in memory, since a step reads the columns of its labels
         self.transition_logits = nn.Parameter(by_label.T, requires_grad=False)
-        # cache: the logits, their state, log row sums, and T by label unless T is from counts
-        self._known: tuple[Tensor, tuple[int, int], Tensor, Tensor | None] | None = None
+        # cache: the logits, their state, and log row sums
+        self._known: tuple[Tensor, tuple[int, int], Tensor] | None = None
         #: P(true | x, label) of the last batch, unless T is learned by gradients
         self.posterior_: Tensor | None = None
 
@@ -146,19 +146,15 @@ class ForwardLoss(nn.Module):
     def _columns(self, y: Tensor) -> Tensor:
         """Columns of log T at these labels, as rows."""
         theta = self.transition_logits
-        normalizer = torch.logsumexp(theta, 1) if theta.requires_grad else self._normalized()[0]
+        normalizer = torch.logsumexp(theta, 1) if theta.requires_grad else self._normalizer()
         return _rows_at(theta.T, y).sub_(normalizer)
 
-    def _normalized(self) -> tuple[Tensor, Tensor | None]:
-        """Log row sums of exp(logits), and T by label unless T is from counts."""
+    def _normalizer(self) -> Tensor:
+        """Log row sums of exp(logits)."""
         logits = self.transition_logits
         if self._known is None or self._known[0] is not logits or self._known[1] != _state(logits):
-            by_label = logits.detach().T
-            top = by_label.amax(0)
-            proba = (by_label - top).exp_()
-            total = proba.sum(0)
-            self._known = (logits, _state(logits), top + total.log(), proba.div_(total))
-        return self._known[2:]
+            self._known = (logits, _state(logits), torch.logsumexp(logits.detach(), 1))
+        return self._known[2]
 
     @torch.no_grad()
     def set_counts(self, counts: Tensor, sums: Tensor, y: Tensor | None = None) -> None:
@@ -170,7 +166,7 @@ class ForwardLoss(nn.Module):
             self.transition_logits.copy_(counts.T).log_()
         else:
             self.transition_logits.T.index_copy_(0, y, counts.index_select(0, y).log_())
-        self._known = (self.transition_logits, _state(self.transition_logits), sums.log(), None)
+        self._known = (self.transition_logits, _state(self.transition_logits), sums.log())
 
     # ---- look-ahead: gradient for the logits, and meta-gradient for a tangent of the logits
     @torch.no_grad()
@@ -191,9 +187,7 @@ class ForwardLoss(nn.Module):
         """
         q = self.posterior(logits, y)
         terms = (q * (tangent - (q * tangent).sum(1, keepdim=True)) / len(y)).to(self.transition_logits.dtype)
-        _, proba = self._normalized()
-        proba = self.transition_by_label if proba is None else proba
-        return [(proba * -terms.sum(0)).index_add_(0, y, terms).T]
+        return [(self.transition_by_label * -terms.sum(0)).index_add_(0, y, terms).T]
 
 
 class GoldCorrectionLoss(ForwardLoss):
