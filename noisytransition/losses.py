@@ -89,12 +89,10 @@ class ForwardLoss(nn.Module):
         self.transition_logits = nn.Parameter(by_label.T, requires_grad=False)
         # cache: the logits, their state, and log row sums
         self._known: tuple[Tensor, tuple[int, int], Tensor] | None = None
-        #: P(true | x, label) of the last batch, unless T is learned by gradients
-        self.posterior_: Tensor | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Omit cached values."""
-        return vars(self) | {"_known": None, "posterior_": None}
+        return vars(self) | {"_known": None}
 
     def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
         """Save T in row order, as file formats require."""
@@ -135,7 +133,6 @@ class ForwardLoss(nn.Module):
             certain = torch.full_like(columns, -torch.inf).scatter_(1, y[:, None], 0)
             columns = torch.where(is_clean[:, None], certain, columns)
         joint = torch.log_softmax(logits, 1) + columns.to(logits.dtype)
-        self.posterior_ = None if self.transition_logits.requires_grad else torch.softmax(joint.detach(), 1)
         return -(torch.logsumexp(joint, 1) * weights).sum()  # a dot product would be in half precision under autocast
 
     def posterior(self, logits: Tensor, y: Tensor) -> Tensor:

@@ -197,8 +197,7 @@ class PosteriorCounts(Update):
     def after_step(self, net: NoisyLabelNet, batch: Batch, logits: Tensor) -> None:
         """Count the noisy samples of the batch and, after the burn-in, update T."""
         loss: ForwardLoss = net.criterion_
-        posterior = loss.posterior(logits, batch.label) if loss.posterior_ is None else loss.posterior_
-        posterior = posterior.to(self.counts_.dtype)
+        posterior = loss.posterior(logits, batch.label).to(self.counts_.dtype)
         if "is_clean" in batch.columns:
             posterior = posterior * ~batch.columns["is_clean"][:, None]
         self.share_ *= 1 - self.rate
