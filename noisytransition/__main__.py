@@ -3,7 +3,6 @@
 import argparse
 import sys
 import warnings
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +51,7 @@ def audit(options: argparse.Namespace) -> None:
 
     clf = TransitionClassifierCV(estimator, random_state=options.seed).fit(X, labels.dropna(axis=1, how="all"))
     issues = with_text(clf.find_label_issues(), shown, "given", "suggested", "probability_correct").round(4)
-    n = min(50, labels.verified.isna().sum())  # as many checks as in docs/no_verified_labels.rst
-    drawn = clf.noise_model_.suggest_samples(n, random_state=options.seed)
+    drawn = clf.noise_model_.suggest_samples(min(50, labels.verified.isna().sum()), random_state=options.seed)
     to_verify = with_text(drawn, shown, "verified_probability").assign(verified=None)
     corrected = table.drop(columns=options.embeddings or [], errors="ignore").assign(corrected=clf.relabel())
     answer = summary(clf.noise_model_, labels, issues, to_verify, corrected["corrected"])
@@ -73,8 +71,7 @@ def read(options: argparse.Namespace) -> tuple[Any, Any, list[str]]:
     named = [*options.label, *options.features, *single]
     for name in named:
         if name not in table:
-            similar = "".join(f" Did you mean {near!r}?" for near in get_close_matches(name, list(table), 1))
-            raise ValueError(f"no column {name!r} among {', '.join(table)}.{similar}")
+            raise ValueError(f"no column {name!r} among {list(table)}.")
     for name in options.label:
         check_labels(table[name].dropna(), name)
     labels = table[options.label]
@@ -84,7 +81,7 @@ def read(options: argparse.Namespace) -> tuple[Any, Any, list[str]]:
     given = set(labels.to_numpy().ravel())
     if true and given.isdisjoint(true):
         raise ValueError(f"{options.verified!r} has {true[0]!r}, which is no given label. Enter true labels there.")
-    others = [name for name in table if name not in {*named, options.embeddings, "verified_probability"}]
+    others = [name for name in table if name not in {*named, options.embeddings, "verified_probability", "corrected"}]
     for name in [] if options.verified or options.features else others:
         values = table[name].dropna()
         if 0 < len(values) < len(table) and values.isin(given).all():
@@ -105,7 +102,9 @@ def read_table(path: Path, encoding: str) -> Any:
     else:
         try:
             sep = max(",;\t", key=lambda sep: pd.read_csv(path, sep=sep, encoding=encoding, nrows=0).shape[1])
-            table = pd.read_csv(path, sep=sep, encoding=encoding, low_memory=False)
+            points = [point for point in ".," if point != sep]
+            tables = [pd.read_csv(path, sep=sep, decimal=d, encoding=encoding, low_memory=False) for d in points]
+            table = max(tables, key=lambda of: of.select_dtypes("number").shape[1])
         except UnicodeError:
             raise ValueError(f"{path} is not encoded as {encoding}. Try --encoding cp1252 or utf-16.") from None
     return table.reset_index(drop=True).rename(columns=str)
@@ -126,6 +125,8 @@ def one_row_per_sample(table: Any, options: argparse.Namespace) -> tuple[Any, An
         raise ValueError("a file with a row for each answer needs --sample, --source and one column as --label.")
     if n := int(table[[options.sample, options.source]].isna().any(axis=1).sum()):
         raise ValueError(f"{n} rows have no {options.sample!r} or no {options.source!r}. Drop these rows.")
+    if options.verified and table.groupby(options.sample)[options.verified].nunique().max() > 1:
+        raise ValueError(f"{options.verified!r} has several labels for one {options.sample!r}. Correct or empty them.")
     answers = table.dropna(subset=options.label)
     last = answers.drop_duplicates([options.sample, options.source], keep="last")
     if n := len(answers) - len(last):
@@ -152,7 +153,9 @@ def encoded(table: Any, others: list[str], options: argparse.Namespace) -> tuple
     if names == [options.text]:
         return shown[options.text].to_numpy(), make_pipeline(TfidfVectorizer(), classifier), shown
     ids = [name for name, of in table[names].items() if name in others and of.is_unique and of.dtype.kind not in "fcmM"]
-    left_out = "".join(f". {name!r} differs in every row: pass text as --text" for name in ids)
+    left_out = "".join(
+        f". {name!r} differs in every row: name it in --features, or pass text as --text" for name in ids
+    )
     features = [name for name in names if name not in ids]
     if not features:
         raise ValueError(f"no features are left: pass --text, --features or --embeddings{left_out}.")
@@ -164,8 +167,10 @@ def encoded(table: Any, others: list[str], options: argparse.Namespace) -> tuple
 
 def with_text(found: Any, shown: Any, *names: str) -> Any:
     """Results for positions, with the name and text of each row in place of the position."""
-    rows = shown.iloc[found.position].agg(", ".join, axis=1).rename_axis("row").reset_index()
-    return rows.join(found.drop(columns="position").reset_index(drop=True)).set_axis(["row", "text", *names], axis=1)
+    rows = shown.iloc[found.position]
+    text = [", ".join(values) for values in rows.to_numpy()]
+    results = found.drop(columns="position").set_axis(names, axis=1)
+    return results.assign(row=rows.index, text=text)[["row", "text", *names]]
 
 
 def summary(model: Any, labels: Any, issues: Any, to_verify: Any, corrected: Any) -> list[str]:
@@ -174,13 +179,13 @@ def summary(model: Any, labels: Any, issues: Any, to_verify: Any, corrected: Any
     given = labels.drop(columns=["verified", "verified_probability", "group"], errors="ignore")
     has_label = given.notna().any(axis=1)
     n_changed = (given.ne(corrected, axis=0) & given.notna()).to_numpy().sum()
-    correct = shares = "unknown, since no verified row has a label"
+    correct = shares = "unknown, since fewer than two verified rows have a label"
     plan = "Until then, the list and the flips rest on the classifier alone."
     bounds = "{:.2f} [{:.2f}, {:.2f}]"
-    if is_verified.any():
+    if is_verified.sum() > 1:
         shares = ", ".join(f"{name} {bounds.format(*row)}" for name, *row in model.class_shares().itertuples())
         plan = str(model.plan_verification("shares")).partition(" of suggest_samples")[0].rstrip(".") + "."
-    if (is_verified & has_label).any():
+    if (is_verified & has_label).sum() > 1:
         correct = bounds.format(*model.accuracy_interval(of="labels"))
     return [
         f"{len(labels)} rows, {is_verified.sum()} verified, {(~has_label).sum()} without label; 90 % intervals:",

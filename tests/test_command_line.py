@@ -23,6 +23,7 @@ from noisytransition.__main__ import main
 REVIEWS = Path(__file__).parents[1] / "examples" / "reviews.csv"
 PAGE = Path(__file__).parents[1] / "docs" / "from_a_csv_file.rst"
 TEXT = ["--label", "llm", "--verified", "checked", "--text", "review"]
+ISSUES = ["row", "text", "given", "suggested", "probability_correct"]
 pytestmark = pytest.mark.xdist_group("audit")  # one process makes the fixtures
 
 
@@ -230,6 +231,33 @@ def test_without_verified_rows_the_answer_says_so(table, tmp_path, capsys):
     assert len(pd.read_csv(results / "to_verify.csv")) == 50
 
 
+def test_a_decimal_comma_is_read(table, tmp_path):
+    pytest.importorskip("skrub")
+    path = tmp_path / "table.csv"
+    table.assign(age=1.5).to_csv(path, index=False, sep=";", decimal=",")
+    X, _ = given_to_fit(path, "--label", "ann", "--features", "fever", "age")
+    np.testing.assert_allclose(X["fever"], table["fever"])
+    assert (X["age"] == 1.5).all()
+
+
+def test_labels_of_an_audit_before_are_no_feature(table, tmp_path):
+    pytest.importorskip("skrub")
+    path = tmp_path / "table.csv"
+    table.drop(columns="true").assign(corrected=table["true"]).to_csv(path, index=False)
+    X, _ = given_to_fit(path, "--label", "ann", "ben", "eve")
+    assert list(X) == ["fever", "site"]
+
+
+def test_a_file_without_wrong_labels_has_an_empty_list(table, tmp_path):
+    pytest.importorskip("skrub")
+    of = table[["fever", "site", "true", "verified"]].assign(verified=table["true"].where(table.index < 1))
+    of = of.assign(fever=np.where(of["true"] == "ill", 9.0, 0.0) + table["fever"])
+    code, results = run(of, tmp_path, "--label", "true")
+    assert code == 0  # also with one verified row
+    assert pd.read_csv(results / "issues.csv").columns.tolist() == ISSUES
+    assert not len(pd.read_csv(results / "issues.csv"))
+
+
 # ---------------------------------------------------------------------------- files that are wrong
 def wrong_files():
     """Columns of a wrong file, options, and a part of the sentence."""
@@ -249,6 +277,11 @@ def wrong_files():
         "text not named": (reviews, TEXT[:4], "'review' differs in every row"),
         "verified not named": (reviews, ["--label", "llm"], "'checked' looks like true labels"),
         "no source": (reviews, ["--label", "llm", "--sample", "review"], "--source"),
+        "two true labels": (
+            pd.concat([reviews, reviews.assign(checked="praise")]).assign(who=1),
+            [*TEXT[:4], "--sample", "review", "--source", "who"],
+            "several labels for one 'review'",
+        ),
         "no file of arrays": (reviews, [*TEXT, "--embeddings", "none.npy"], "none.npy"),
     }
 

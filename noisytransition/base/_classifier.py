@@ -124,7 +124,8 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
     callbacks : list of skorch callbacks, optional
         Each training stage uses copies, so a schedule with a fixed number of steps, such as OneCycleLR, needs stages of
         equal length. ``callbacks__name__...`` sets their parameters. Callbacks that score held-out samples, such as
-        EarlyStopping and EpochScoring by default, need a `train_split`.
+        EarlyStopping and EpochScoring by default, need a `train_split`. Labels of a `predefined_split` are positions in
+        `classes_`.
     random_state : int, RandomState instance or None, default=None
         With an int, fits on a CPU are bit-identical. None draws the seed from torch's global generator.
     verbose : int, default=0

@@ -274,8 +274,10 @@ class NoisyLabelNet(NeuralNetClassifier):
         """Compute the training loss of a validation batch."""
         self._set_training(False)
         batch = self.prepared(batch)
-        # samples of the user's (`predefined_split`) are noisy
-        batch.columns.setdefault("is_clean", torch.zeros_like(batch.label, dtype=torch.bool))
+        # samples of the user's (`predefined_split`) are noisy, but count as clean in a loss of posteriors
+        has_posteriors = "row" in getattr(self.criterion_, "columns", ())
+        batch.columns.setdefault("is_clean", torch.full_like(batch.label, has_posteriors, dtype=torch.bool))
+        batch.columns.setdefault("row", torch.zeros_like(batch.label))
         with torch.no_grad():
             step = self._loss(batch)
         self.history.record_batch(f"valid_{self.labels}_loss", step["loss"].item())
@@ -454,7 +456,7 @@ def check_proba(net: "NoisyLabelNet", proba: NDArray) -> None:
     if len(bad):
         raise DivergenceError(
             f"{type(net.plain_module_).__name__} returns outputs that are not finite for {len(bad)} of {len(proba)} "
-            f"samples, the first at position {bad[0]}. Scale X as for fit."
+            f"samples, the first at position {bad[0]}. Scale X as for fit, and check it for NaN."
         )
 
 

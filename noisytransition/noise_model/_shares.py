@@ -321,12 +321,9 @@ class Population:
         Label Shift with Black Box Predictors", 2018). Class means are prediction-powered; variances use the delta
         method.
         """
-        used = self.everywhere if y_noisy is None else (self.of.noisy >= 0, self._has_label())
+        batch, used = self._compared(proba, y_noisy)
         if len(missing := self.model.classes_[self.n_of_class(used) == 0]):
             raise ValueError(f"no sample of {missing.tolist()} is verified. A batch requires some of each class.")
-        batch = self.model._batch(proba, y_noisy)
-        if y_noisy is not None and (n_missing := int((batch.noisy < 0).sum())):
-            raise ValueError(f"y_noisy is missing for {n_missing} samples of the batch. Pass all labels, or none.")
         posteriors, probas = self._predictions(batch)
         for of_parts in (posteriors, probas):
             of_parts[0] = of_parts[0][used[0]]
@@ -347,6 +344,15 @@ class Population:
         variance = variance + _variance_of_mean(solved, np.ones(n))
         inside = np.clip(share, 1 / (n + 2), 1 - 1 / (n + 2))
         return Estimate(share, inside * (1 - inside) / np.maximum(variance, TINY))
+
+    def _compared(self, proba: ArrayLike, y_noisy: ArrayLike | None) -> tuple[LabelledSamples, _Masks]:
+        """A batch, and the samples of the fit that it is compared with: labelled ones, if its labels are known."""
+        batch = self.model._batch(proba, y_noisy)
+        if y_noisy is None:
+            return batch, self.everywhere
+        if n_missing := int((batch.noisy < 0).sum()):
+            raise ValueError(f"y_noisy is missing for {n_missing} samples of the batch. Pass all labels, or none.")
+        return batch, (self.of.noisy >= 0, self._has_label())
 
     def _bias(
         self, posteriors: list, scores: list, ratio: NDArray, by_class: NDArray, solve: NDArray, used: _Masks

@@ -10,7 +10,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from skorch.callbacks import EarlyStopping, LRScheduler
-from skorch.dataset import ValidSplit
+from skorch.dataset import Dataset, ValidSplit
+from skorch.helper import predefined_split
 from strategies import labels
 from torch import nn
 from training import Batches, On, StopAfter, floored
@@ -302,3 +303,14 @@ def test_the_classifier_is_as_good_as_with_random_samples():
     stratified, at_random = sampled(), sampled("random", at_random=True)
     assert stratified.score(X, y) > at_random.score(X, y) - 0.02
     assert stratified.predict_proba(X)[:, 1].mean() == pytest.approx(y.mean(), abs=0.05)
+
+
+def test_a_validation_set_of_the_user_s_is_evaluated():
+    X, y, meta, _ = overlapping(n=200)
+    held_out = predefined_split(Dataset(np.float32(X[:50]), y[:50]))
+    clf = EMTransitionClassifier(**FAST | {"max_epochs": 2}, train_split=held_out)
+    clf.fit(X[50:], y[50:], meta=meta)
+    for history in clf.histories_.values():
+        losses = [row["valid_loss"] for row in history if "valid_loss" in row]
+        assert np.isfinite(losses).all()
+    assert np.isfinite(clf.history_[:, "valid_loss"]).all()
