@@ -324,9 +324,7 @@ class Population:
         batch, used = self._compared(proba, y_noisy)
         if len(missing := self.model.classes_[self.n_of_class(used) == 0]):
             raise ValueError(f"no sample of {missing.tolist()} is verified. A batch requires some of each class.")
-        posteriors, probas = self._predictions(batch)
-        for of_parts in (posteriors, probas):
-            of_parts[0] = of_parts[0][used[0]]
+        posteriors, probas = ([p[0][used[0]], *p[1:]] for p in self._predictions(batch))
         predicted = probas if y_noisy is None else posteriors
         prior = normalise_rows(predicted[0].mean(axis=0, keepdims=True) + TINY)[0]
         share = batch_shares(predicted[2], prior)
