@@ -482,7 +482,7 @@ merge_signature(NoisyLabelClassifier)
 def with_attributes(of: Any, attributes: dict[str, Any]) -> Any:
     """Set attributes of an instance, except methods and names that Python or numpy would call or read."""
     for name, value in attributes.items():
-        if not (hasattr(type(of), name) or name.startswith("__")):
+        if name in vars(of) or not (hasattr(type(of), name) or name.startswith("__")):
             setattr(of, name, value)
     return of
 

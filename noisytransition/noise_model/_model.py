@@ -389,8 +389,8 @@ class LabelNoiseModel:
         DataFrame
             One row per source, with the columns ``n_labels``, ``n_verified``, ``right`` (share of correct labels),
             ``lower``, ``upper``, ``worst_flip`` and its probability ``flip``, ``weight`` in the posterior, and
-            ``log_evidence`` that T of the source differs from the common T. If samples have labels of several sources,
-            which may err together, verified labels correct the shares, and their intervals hold for any errors.
+            ``log_evidence`` that T of the source differs from the common T. Unless sources are periods, verified
+            labels correct the shares, and their intervals hold if sources err together.
         """
         check_level(level)
         if self.sources_ is None:
@@ -402,7 +402,7 @@ class LabelNoiseModel:
         found = Estimate(sources.right, sources.n_right)
         of: Any = self.out_of_fold_
         can_correct = sources.n_verified.any() and len(of.clean) > 1 and self.verified_sampling == "random"
-        if can_correct and (of.sources.codes >= 0).sum(axis=1).max() > 1:  # sources may err together
+        if can_correct and not of.sources.are_periods:  # these are smoothed along time
             found = Population(self).correct_by_source()
         lower, upper = found.interval(level)
         columns: dict[str, Any] = {

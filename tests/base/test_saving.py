@@ -108,8 +108,11 @@ def test_what_is_not_plain_data_is_given_again(blobs, path):
     assert load(path, optimizer=torch.optim.Adam).get_params() == clf.get_params()
     assert_predicts_alike(clf, again, blobs[4])
     prior = pd.DataFrame(pair_noise(3, 0.2))
-    clf = fit(EMTransitionClassifier, blobs, prior=prior, cv=2)
-    assert_predicts_alike(clf, loaded(clf, path, prior=prior), blobs[4])
+    clf = fit(EMTransitionClassifier, blobs, prior=prior, cv=2, verified_sampling="stratified")
+    again = loaded(clf, path, prior=prior)
+    assert_predicts_alike(clf, again, blobs[4])
+    assert again.noise_model_.verified_sampling == "stratified"
+    np.testing.assert_array_equal(again.noise_model_.prior, clf.noise_model_.prior)
 
 
 class Own(CrossEntropyClassifier):

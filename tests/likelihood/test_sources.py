@@ -213,13 +213,12 @@ def test_a_source_without_verified_labels_has_the_share_of_the_model_and_a_wide_
     np.testing.assert_array_equal(nobody.source_summary().right, nobody.sources_.right)
 
 
-def test_shares_of_sources_with_one_label_for_each_sample_are_those_of_the_model():
-    """They cannot err together."""
+def test_shares_of_periods_are_those_of_the_model():
+    """Verified labels of a period are few, and its T is smoothed along time."""
     y, proba, *_ = people(n=600)
-    source = np.arange(600) % 3
-    labels = np.array([flip_labels(y, T, random_state=0) for T in MATRICES[:3]])[source, np.arange(600)]
+    month = pd.Series(pd.period_range("2025-01", periods=3, freq="M")[np.arange(600) % 3])
     verified = np.where(np.arange(600) < 100, y, -1)
-    model = LabelNoiseModel().fit(proba, labels, y_verified=verified, sources=source)
+    model = LabelNoiseModel().fit(proba, flip_labels(y, MATRICES[0]), y_verified=verified, sources=month)
     np.testing.assert_array_equal(model.source_summary().right, model.sources_.right)
 
 
