@@ -40,7 +40,7 @@ from ..likelihood._sources import Dependence, SourceFit
 from ..likelihood._uncertainty import TransitionUncertainty
 from ..nets import NoisyLabelNet
 from ..noise_model._model import LabelNoiseModel
-from ..persistence import KINDS, FitState, is_plain, read, write
+from ..persistence import KINDS, is_plain, read, write
 
 # prefixes of nested skorch parameters that users can set
 _PREFIXES = ("module", "optimizer", "iterator_train", "iterator_valid", "callbacks", "compile")
@@ -283,8 +283,7 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             self._check_data(run)
             with torch_as_it_was():
                 if state is not None:
-                    run.state = FitState(state, describe_fit(self, run.noisy, run.clean, run.labels), run.seed)
-                    run.seed = run.state.seed
+                    run.save_in(state, describe_fit(self, run.noisy, run.clean, run.labels))
                 self._fit(run)
             self.classes_ = run.classes
             self.histories_ = run.histories

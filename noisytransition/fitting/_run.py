@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from os import PathLike
 from typing import Any, TypeVar
 
 import joblib
@@ -73,6 +74,11 @@ class FitContext:
         self.prior_precision = prior_precision(self.params, self.noisy) if is_automatic else 0.0
         self.n_clean = len(self.clean)
 
+    def save_in(self, path: str | PathLike, fingerprint: dict[str, str]) -> None:
+        """Save the fit in a folder, and resume if the folder has a state of the same fit."""
+        self.state = FitState(path, fingerprint, self.seed)
+        self.seed = self.state.seed
+
     def train(
         self,
         stage: str,
@@ -107,11 +113,8 @@ class FitContext:
         **net_params
             Parameters that replace the classifier's. ``optimizer`` also removes the user's ``optimizer__...``.
         """
-        # with two layers, the prior removes weak signals of clean samples in wide inputs
-        has_prior = self.prior_precision and (rows is None or not self.params.get("module__hidden", True))
-        if has_prior and "optimizer" not in net_params:
-            learned_from = self.noisy if rows is None or module is not None else rows  # a given module knows all
-            net_params = {"optimizer__weight_decay": self.prior_precision / len(learned_from)} | net_params
+        if "optimizer" not in net_params:
+            net_params = self._weight_decay(rows, module) | net_params
         rows = self.noisy if rows is None else rows
         net_params = net_params_of(self.params, module, net_params)
         if validation_fraction and net_params.get("train_split") is None:  # the same samples in each stage
@@ -123,13 +126,22 @@ class FitContext:
             select = Selection()  # restores the loss of the selected epoch
         elif select is not None and select.needs_validation and net_params.get("train_split") is None:
             select = None
-        net_params["callbacks"] = self._callbacks(stage, callbacks)
+        net_params["callbacks"] = self._callbacks(stage, self.params["callbacks"], callbacks)
         trained = net(**net_params, criterion=loss, update=update, select=select)
         trained.begin(rows, self.classes, self.seed)
         self._train(stage, trained, rows)
         self.histories[stage] = trained.history
         trained.release()
         return trained
+
+    def _weight_decay(self, rows: Rows | None, module: nn.Module | None) -> dict[str, Any]:
+        """Weight decay of the prior in a training of `train`; empty without a prior."""
+        # with two layers, the prior removes weak signals of clean samples in wide inputs
+        has_prior = rows is None or not self.params.get("module__hidden", True)
+        if not self.prior_precision or not has_prior:
+            return {}
+        learned_from = self.noisy if rows is None or module is not None else rows  # a given module knows all
+        return {"optimizer__weight_decay": self.prior_precision / len(learned_from)}
 
     def _train(self, stage: str, net: NoisyLabelNet, rows: Rows) -> None:
         """Train a net; with a saved state, only the remaining epochs."""
@@ -147,12 +159,12 @@ class FitContext:
         if self.state is not None:
             self.state.save(stage, net, complete=True)
 
-    def _callbacks(self, stage: str, own: Named) -> Named:
+    def _callbacks(self, stage: str, users: Named, own: Named) -> Named:
         """Order the callbacks: loss of the clean samples, the user's, the method's, progress, saving.
 
         The user's callbacks are copied shallowly: stages share attributes such as a writer or list.
         """
-        callbacks = [*((name, copy.copy(callback)) for name, callback in self.params["callbacks"]), *own]
+        callbacks = [*((name, copy.copy(callback)) for name, callback in users), *own]
         if self.watch and len(self.clean):
             callbacks.insert(0, ("valid_clean_loss", CleanLoss(self.clean)))
         if self.bar:
