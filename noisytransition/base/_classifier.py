@@ -52,6 +52,8 @@ NET_NAMES -= {"args", "kwargs", *_RESERVED}
 
 # parameters of `NoisyLabelNet` that classifiers have under the same name
 _OF_NETS = {"dtype", "precision", "batch_transform"}
+# attribute of a constructor with its own signature, without the parameters of parents
+_WRITTEN = "__written_signature__"
 
 #: arguments of `fit` that searches and pipelines route by default, without `set_fit_request`
 REQUESTED = dict.fromkeys(("y_verified", "meta", "X_clean", "y_clean", "y_clean_noisy", "sources", "groups"), True)
@@ -67,6 +69,7 @@ def is_net_name(name: str) -> bool:
 def merge_signature(cls: type) -> None:
     """Add the parameters of parent classes to the signature of a constructor."""
     if (init := vars(cls).get("__init__")) is not None:
+        setattr(init, _WRITTEN, inspect.signature(init))
         init.__signature__ = merged_signature(cls)
 
 
@@ -78,7 +81,7 @@ def merged_signature(cls: type) -> inspect.Signature:
     """
     found: dict[str, inspect.Parameter] = {}
     for init in (vars(base)["__init__"] for base in cls.__mro__ if base is not object and "__init__" in vars(base)):
-        own = inspect.signature(init).parameters
+        own = (getattr(init, _WRITTEN, None) or inspect.signature(init)).parameters
         kept = [
             p for p in own.values() if p.kind is p.KEYWORD_ONLY or (not found and p.kind is p.POSITIONAL_OR_KEYWORD)
         ]
