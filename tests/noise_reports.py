@@ -10,7 +10,7 @@ from noisytransition import LabelNoiseModel, flip_labels
 from noisytransition.likelihood._pair_posterior import OneT
 from noisytransition.noise_model._samples import LabelledSamples
 from noisytransition.report import NoiseReport
-from noisytransition.report._facts import Clean, counted, make_facts
+from noisytransition.report._facts import Clean, Draw, make_facts
 from noisytransition.report._report import _shown
 
 
@@ -40,8 +40,7 @@ def clean(T):
     rng, c = np.random.default_rng(1), len(T)
     y = rng.integers(c, size=80)
     proba = rng.dirichlet(np.full(c, 0.3), size=80) / 2 + np.eye(c)[np.where(rng.random(80) < 0.8, y, (y + 1) % c)] / 2
-    right = counted(flip_labels(y, T, random_state=1) == y, 0.9)
-    return Clean(proba, y, right=right, accuracy=counted(proba.argmax(axis=1) == y, 0.9))
+    return Clean(proba, y, flip_labels(y, T, random_state=1), draw=Draw(np.ones(80)))
 
 
 def make(clf, *, rows=None, clean=None, samples=None, index=None, title="Noise report"):

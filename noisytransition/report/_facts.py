@@ -1,11 +1,13 @@
 """Facts of a report, as numbers and names that JSON supports."""
 
+from __future__ import annotations
 from datetime import datetime
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..labels._draw import design_effect
 from ..noise_model._samples import Judged
 from ..noise_model._shares import Estimate, Interval
 from ..noise_model._suggest import Plan
@@ -27,17 +29,25 @@ _N_BINS = 10
 Facts = dict[str, Any]
 
 
-class Clean(NamedTuple):
-    """Clean samples, if any: `proba` is None if the classifier may know them, `pvalue` (of one T) without noise.
+class Draw(NamedTuple):
+    """Weights with which samples represent all, and their groups if they are dependent."""
 
-    The shares of correct labels and predictions are None if they are unknown.
-    """
+    weights: NDArray[np.float64]
+    groups: NDArray[np.intp] | None = None
+
+    def of(self, rows: NDArray[np.bool_]) -> Draw:
+        """Only some of the samples."""
+        return Draw(self.weights[rows], None if self.groups is None else self.groups[rows])
+
+
+class Clean(NamedTuple):
+    """Clean samples, if any: `proba` is None if the classifier may know them, `pvalue` (of one T) without noise."""
 
     proba: NDArray[np.float64] | None = None
     y: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
+    y_noisy: NDArray[np.intp] | None = None
     pvalue: float | None = None
-    right: Interval | None = None
-    accuracy: Interval | None = None
+    draw: Draw = Draw(np.zeros(0))
 
 
 class _Estimates(NamedTuple):
@@ -76,11 +86,11 @@ def make_facts(model: Any, judged: Judged, clean: Clean, shown: list[Facts], lev
         "title": short(title, 200),
         "created": datetime.now().astimezone().isoformat(timespec="seconds"),
         "data": {"n_rows": len(judged.noisy), "n_classes": len(estimates.T), "level": level, "error_bars": bars},
-        "noise": _noise(estimates, clean),
+        "noise": _noise(estimates, clean, level),
         "transition": _transition(estimates),
         "flips": _flips(estimates, model._flips()[:_MOST_FLIPS]),
         "classes": _classes(estimates, judged, clean, plan),
-        "calibration": _calibration(clean, level),
+        "calibration": None if clean.proba is None else _calibration(clean.proba, clean.y, clean.draw, level),
         "views": model.shares_of_views_,
         "label_issues": _label_issues(estimates, judged, shown),
         "one_transition_matrix": None if clean.pvalue is None else {"pvalue": clean.pvalue, "n_rows": len(clean.y)},
@@ -93,13 +103,16 @@ def make_facts(model: Any, judged: Judged, clean: Clean, shown: list[Facts], lev
     return facts
 
 
-def counted(right: NDArray[np.bool_], level: float) -> Interval:
-    """Share of correct ones among samples drawn at random."""
-    return Estimate(np.array([right.mean()]), np.array([float(len(right))])).one_interval(level)
+def counted(right: NDArray[np.bool_], draw: Draw, level: float) -> Interval:
+    """Share of correct ones."""
+    share = np.average(right, weights=draw.weights)
+    residuals = (draw.weights * (right - share))[:, None]
+    n = draw.weights.sum() ** 2 / (draw.weights**2).sum() / design_effect(residuals, draw.groups)  # Kish, 1965
+    return Estimate(np.array([share]), np.array([n])).one_interval(level)
 
 
 # ---------------------------------------------------------------------------- noise and T
-def _noise(estimates: _Estimates, clean: Clean) -> Facts:
+def _noise(estimates: _Estimates, clean: Clean, level: float) -> Facts:
     """Share of wrong labels. Errors of the rows of T are treated as independent."""
     weights = estimates.counts / estimates.counts.sum()
     right = estimates.T.diagonal()
@@ -107,8 +120,8 @@ def _noise(estimates: _Estimates, clean: Clean) -> Facts:
     low = rate - float(np.linalg.norm(weights * (estimates.high.diagonal() - right)))
     high = rate + float(np.linalg.norm(weights * (right - estimates.low.diagonal())))
     verified = None
-    if clean.right is not None:
-        share, lower, upper = clean.right
+    if clean.y_noisy is not None:
+        share, lower, upper = counted(clean.y == clean.y_noisy, clean.draw, level)
         verified = {"n_rows": len(clean.y), "rate": 1 - share, "low": 1 - upper, "high": 1 - lower}
     return {"rate": rate, "low": max(low, 0.0), "high": min(high, 1.0), "verified": verified}
 
@@ -189,26 +202,26 @@ def _risks(estimates: _Estimates, i: int) -> list[str]:
 
 
 # ---------------------------------------------------------------------------- samples
-def _calibration(clean: Clean, level: float) -> Facts | None:
+def _calibration(proba: NDArray, y: NDArray[np.intp], draw: Draw, level: float) -> Facts:
     """Accuracy, and expected calibration error over bins of the confidence (Guo et al., ICML 2017)."""
-    if clean.proba is None or clean.accuracy is None:
-        return None
-    confidence = clean.proba.max(axis=1)
-    right = clean.proba.argmax(axis=1) == clean.y
+    confidence = proba.max(axis=1)
+    right = proba.argmax(axis=1) == y
     bin_of_sample = np.clip(np.ceil(confidence * _N_BINS).astype(int) - 1, 0, _N_BINS - 1)
 
-    def facts(accuracy: Interval, of_samples: NDArray[np.float64]) -> Facts:
-        known = {"n_rows": len(of_samples), "confidence": float(of_samples.mean())}
-        return known | {"accuracy": accuracy.estimate, "low": accuracy.lower, "high": accuracy.upper}
+    def accuracy(rows: NDArray[np.bool_]) -> Facts:
+        of_rows = draw.of(rows)
+        share, lower, upper = counted(right[rows], of_rows, level)
+        mean = float(np.average(confidence[rows], weights=of_rows.weights))
+        return {"n_rows": int(rows.sum()), "accuracy": share, "confidence": mean, "low": lower, "high": upper}
 
     bins = []
+    error = 0.0
     for b in np.unique(bin_of_sample).tolist():
         rows = bin_of_sample == b
-        bins.append(
-            {"from": b / _N_BINS, "to": (b + 1) / _N_BINS, **facts(counted(right[rows], level), confidence[rows])}
-        )
-    error = sum(b["n_rows"] * abs(b["accuracy"] - b["confidence"]) for b in bins) / len(right)
-    return {**facts(clean.accuracy, confidence), "expected_calibration_error": error, "bins": bins}
+        facts = accuracy(rows)
+        bins.append({"from": b / _N_BINS, "to": (b + 1) / _N_BINS, **facts})
+        error += draw.weights[rows].sum() / draw.weights.sum() * abs(facts["accuracy"] - facts["confidence"])
+    return {**accuracy(np.ones(len(y), dtype=bool)), "expected_calibration_error": float(error), "bins": bins}
 
 
 def _label_issues(estimates: _Estimates, judged: Judged, shown: list[Facts]) -> Facts:

@@ -17,7 +17,7 @@ from ..noise_model import LabelNoiseModel
 from ..noise_model._samples import LabelledSamples
 from ..transition import class_conditional_test
 from ..transition._checks import check_count
-from ._facts import Clean, counted, make_facts
+from ._facts import Clean, Draw, make_facts
 from ._samples import plain, sample_facts
 from ._words import in_words, percent, percents
 
@@ -173,7 +173,7 @@ def noise_report(
     [(1, 'dog')]
     """
     samples, index = model._samples(proba, y_noisy, y_verified, calibrated)
-    clean = _clean(model, samples, proba_clean, y_clean, y_clean_noisy, calibrated, level)
+    clean = _clean(model, samples, proba_clean, y_clean, y_clean_noisy, calibrated)
     judged = samples.judge(model._channel)
     positions = judged.issues()[: check_count(max_samples, 0, "max_samples")]
     display_samples = [""] * len(judged.noisy) if display_samples is None else display_samples
@@ -194,37 +194,48 @@ def _shown(display_samples: Any, index: Any, n: int, positions: NDArray[np.intp]
 
 
 def _clean(
-    model: LabelNoiseModel, samples: LabelledSamples, proba: Any, y: Any, y_noisy: Any, calibrated: bool, level: float
+    model: LabelNoiseModel, samples: LabelledSamples, proba: Any, y: Any, y_noisy: Any, calibrated: bool
 ) -> Clean:
-    """Clean samples of a report, by default the verified samples with a noisy label, and the test of one T.
-
-    Of the verified samples of `fit`, which may not be a random sample, the model knows how they were drawn.
-    """
+    """Clean samples of a report, by default the verified samples with a noisy label, and the test of one T."""
     if (proba is None) != (y is None) or (proba is None and y_noisy is not None):
         raise ValueError("proba_clean and y_clean (X_clean and y_clean) go together. Pass both with noisy labels.")
-    of_fit = proba is None and hasattr(model, "out_of_fold_") and len(model._rows_of_fit(samples.noisy)) > 0
     if proba is not None:
         proba = model._proba(proba, calibrated)
         y = complete_codes(y, model.classes_, len(proba), "y_clean")
         if y_noisy is not None:
             y_noisy = complete_codes(y_noisy, model.classes_, len(proba), "y_clean_noisy")
+        draw = Draw(np.ones(len(y)))
     else:
         is_pair = (samples.noisy >= 0) & (samples.true >= 0)
         if not is_pair.any():
             return Clean()
         y = samples.true[is_pair]
         y_noisy = samples.noisy[is_pair]
+        draw = _draw(model, samples).of(is_pair)
         proba = None if calibrated else samples.proba[is_pair]
     pvalue = None
     if proba is not None and y_noisy is not None:
         with suppress(ValueError):  # there is no noise
             pvalue = class_conditional_test(y, y_noisy, proba=proba, random_state=0).pvalue
-    right = accuracy = None
-    if of_fit:
-        with suppress(ValueError):  # the samples are stratified
-            right = model.accuracy_interval(level, of="labels")
-            accuracy = model.accuracy_interval(level)
-    else:
-        right = None if y_noisy is None else counted(y_noisy == y, level)
-        accuracy = None if proba is None else counted(proba.argmax(axis=1) == y, level)
-    return Clean(proba, y, pvalue, right, accuracy)
+    return Clean(proba, y, y_noisy, pvalue, draw)
+
+
+def _draw(model: LabelNoiseModel, samples: LabelledSamples) -> Draw:
+    """How verified samples were drawn, which the model knows of those of `fit`; others at random."""
+    n = len(samples.noisy)
+    draw = Draw(np.ones(n))
+    of: Any = getattr(model, "out_of_fold_", None)
+    if of is None:
+        return draw
+    rows = model._rows_of_fit(samples.noisy)
+    if not np.array_equal(samples.true[rows], of.in_order(np.full(len(of.noisy), -1), of.clean)):
+        return draw
+    weights = of.weights_of_clean(model.log_prior_ratio_)
+    if of.weights is not None:
+        weights = weights * of.weights[1]
+    draw.weights[rows] = of.in_order(np.ones(len(of.noisy)), weights)
+    if of.groups is None:
+        return draw
+    groups = n + np.arange(n)
+    groups[rows] = of.in_order(*of.groups)
+    return draw._replace(groups=groups)

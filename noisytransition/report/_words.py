@@ -44,7 +44,7 @@ def _noise(facts: Facts) -> list[str]:
     if low > counted["high"] or counted["low"] > high:
         verdict = "The estimates disagree: verified samples are not a random sample, or one T is not enough."
     wrong = estimate(counted["rate"], counted["low"], counted["high"])
-    return [share, f"From {count(counted['n_rows'], 'verified sample')}: {wrong} are wrong. {verdict}"]
+    return [share, f"From {count(counted['n_rows'], 'verified sample')}: {wrong} of the labels are wrong. {verdict}"]
 
 
 def _transition(facts: Facts) -> list[str]:
@@ -70,8 +70,8 @@ def _classes(facts: Facts) -> list[str]:
     elif facts["data"]["error_bars"]:
         sentences = ["No class is at risk: none has a high noise rate, few samples, or a label that could swap."]
     if n_rows := classes["n_to_verify"]:
-        advice = f"verify {count(n_rows, 'more sample')} with a noisy label"
-        sentences.append(f'To know the noise rate of every class within ± 0.05, {advice} (column "to verify").')
+        advice = f"verify about {n_rows:,} more random samples with a noisy label"
+        sentences.append(f'To know the noise rate of every class within ± 0.05, {advice}, for those "to verify".')
     return sentences
 
 
@@ -90,7 +90,7 @@ def _calibration(facts: Facts) -> list[str]:
     calibration = facts["calibration"]
     if calibration is None:
         advice = "accuracy_interval and cross-validation by VerifiedKFold estimate the accuracy from verified samples"
-        reason = "the calibration requires clean samples, not stratified, that the classifier has not seen"
+        reason = "the calibration requires clean samples that the classifier has not seen"
         return [f"Not measured: {reason}. {advice}.", *_views(facts)]
     accuracy = estimate(calibration["accuracy"], calibration["low"], calibration["high"])
     fact = f"From {count(calibration['n_rows'], 'clean sample')}: the accuracy is {accuracy}"

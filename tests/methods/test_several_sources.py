@@ -61,12 +61,10 @@ def fitted(clf):
 # ---------------------------------------------------------------------------- what is learned
 def test_it_finds_who_labels_well_and_labels_samples_better_than_the_majority(clf, fitted):
     model = fitted.noise_model_
-    summary = model.source_summary(0.98)
+    summary = model.source_summary()
     assert set(summary.index) == set(NOISE)
     right = pd.Series({who: 1 - p for who, p in NOISE.items()})
-    summary = summary.loc[right.index]
-    np.testing.assert_allclose(summary["right"], right, atol=0.15)
-    assert ((summary.lower < right) & (right < summary.upper)).all()
+    np.testing.assert_allclose(summary["right"].reindex(right.index), right, atol=0.1)
     one = majority(TABLE)["label"] == TRUE
     is_noisy = TABLE["verified"].isna()
     found = model.classes_[model.posterior_of_fit().argmax(axis=1)] == TRUE[is_noisy]
@@ -87,7 +85,7 @@ def test_the_labels_of_samples_are_judged_by_all_sources(fitted):
     np.testing.assert_allclose(fitted.label_posterior(), posterior)
 
 
-@pytest.mark.parametrize("clf", [EM, CV], ids=["EM", "CV"])
+@pytest.mark.parametrize("clf", [clone(EM).set_params(cv=None, max_epochs=10), EM, CV], ids=["no folds", "EM", "CV"])
 def test_samples_beside_X_may_be_verified(clf):
     labels = TABLE.drop(columns="verified")
     beside = clone(clf).fit(X[100:], labels[100:], meta=(X[:100], TRUE[:100]))

@@ -8,7 +8,7 @@ from noise_reports import clean, judged, make, some_model
 from scipy.stats import beta
 
 from noisytransition.report import _facts as module
-from noisytransition.report._facts import Clean, _calibration, counted
+from noisytransition.report._facts import Draw, _calibration
 
 NAMES = [f"class {k}" for k in range(7)]
 
@@ -29,13 +29,12 @@ def test_share_of_wrong_labels_is_the_sum_over_classes_and_verified_samples_are_
     assert noise["high"] == pytest.approx(rate + math.sqrt(above))
     rows = clean(T)
     report = make(clf, clean=rows)
-    verified, wrong = report.facts["noise"]["verified"], round(80 * (1 - rows.right.estimate))
+    verified, wrong = report.facts["noise"]["verified"], int((rows.y != rows.y_noisy).sum())
     assert (verified["n_rows"], verified["rate"]) == (80, pytest.approx(wrong / 80))
     bounds = beta(wrong + 0.5, 80.5 - wrong).ppf([0.05, 0.95])  # Jeffreys' prior
     np.testing.assert_allclose([verified["low"], verified["high"]], bounds)
     assert report.words["noise"][1].endswith("Both estimates agree.")
-    wrong = counted(np.zeros(80, dtype=bool), 0.9)
-    sentence = make(clf, clean=rows._replace(right=wrong)).words["noise"][1]
+    sentence = make(clf, clean=rows._replace(y_noisy=(rows.y + 1) % 7)).words["noise"][1]
     assert "80 verified samples: 100 %" in sentence
     assert "estimates disagree" in sentence
 
@@ -102,8 +101,7 @@ def test_calibration_by_a_loop_over_bins():
     rng = np.random.default_rng(0)
     proba = rng.dirichlet([0.4] * 4, size=300)
     y = np.where(rng.random(300) < 0.7, proba.argmax(axis=1), rng.integers(4, size=300))
-    right = counted(proba.argmax(axis=1) == y, 0.9)
-    found = _calibration(Clean(proba, y, accuracy=right), 0.9)
+    found = _calibration(proba, y, Draw(np.ones(300)), 0.9)
     error, bins = 0.0, []
     for b in range(10):
         members = [n for n in range(300) if b / 10 < max(proba[n]) <= (b + 1) / 10]
@@ -115,6 +113,15 @@ def test_calibration_by_a_loop_over_bins():
     assert found["expected_calibration_error"] == pytest.approx(error)
     assert [(b["from"], b["n_rows"], b["confidence"], b["accuracy"]) for b in found["bins"]] == bins
     assert found["accuracy"] == np.mean(proba.argmax(axis=1) == y)
+    times = rng.integers(1, 4, size=300)
+    weighted = _calibration(proba, y, Draw(times.astype(float)), 0.9)
+    repeated = _calibration(proba.repeat(times, axis=0), y.repeat(times), Draw(np.ones(times.sum())), 0.9)
+    for name in ("accuracy", "confidence", "expected_calibration_error"):
+        assert weighted[name] == pytest.approx(repeated[name])
+    assert weighted["high"] - weighted["low"] > found["high"] - found["low"]  # weights add no samples
+    copies = Draw(np.ones(900), np.arange(300).repeat(3))
+    grouped = _calibration(proba.repeat(3, axis=0), y.repeat(3), copies, 0.9)
+    assert (grouped["low"], grouped["high"]) == (pytest.approx(found["low"]), pytest.approx(found["high"]))
 
 
 def test_a_classifier_that_agrees_with_more_labels_than_are_right_has_memorised():
