@@ -126,7 +126,7 @@ def worse_than_labels(proba: NDArray, true: NDArray, noisy: NDArray, weights: ND
     gain = labels.astype(float) - right
     mean = shares @ gain
     variance = (shares**2 * (gain - mean) ** 2).sum() * n / (n - 1)
-    if mean <= _ERRORS_OF_ACCURACY * variance**0.5:
+    if not mean > _ERRORS_OF_ACCURACY * variance**0.5:  # also with weights of 0
         return {}
     fact = (
         f"on held-out verified samples its accuracy is {shares @ right:.0%}, that of given labels {shares @ labels:.0%}"

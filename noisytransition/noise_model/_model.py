@@ -389,8 +389,8 @@ class LabelNoiseModel:
         DataFrame
             One row per source, with the columns ``n_labels``, ``n_verified``, ``right`` (share of correct labels),
             ``lower``, ``upper``, ``worst_flip`` and its probability ``flip``, ``weight`` in the posterior, and
-            ``log_evidence`` that T of the source differs from the common T. Unless sources are periods, verified
-            labels correct the shares, and their intervals hold if sources err together.
+            ``log_evidence`` that T of the source differs from the common T. Intervals are by verified labels
+            of the source, whatever its errors; by the model for periods, or without random verified samples.
         """
         check_level(level)
         if self.sources_ is None:
@@ -399,18 +399,20 @@ class LabelNoiseModel:
         _, c, d = sources.matrices.shape
         flips = np.where(np.eye(c, d, dtype=bool), 0.0, sources.matrices).reshape(len(sources.names), -1)
         worst = [divmod(at, d) for at in flips.argmax(axis=1)]
-        found = Estimate(sources.right, sources.n_right)
         of: Any = self.out_of_fold_
+        right = sources.right
+        lower, upper = Estimate(right, sources.n_right).interval(level)
         can_correct = sources.n_verified.any() and len(of.clean) > 1 and self.verified_sampling == "random"
         if can_correct and not of.sources.are_periods:  # these are smoothed along time
             found = Population(self).correct_by_source()
-        lower, upper = found.interval(level)
+            lower, upper = found.interval(level)
+            right = right if of.weights is None else found.share  # the model has no weights
         columns: dict[str, Any] = {
             "n_labels": sources.n_labels,
             "n_verified": sources.n_verified,
-            "right": found.share,
-            "lower": lower,
-            "upper": upper,
+            "right": right,
+            "lower": np.minimum(lower, right),
+            "upper": np.maximum(upper, right),
             "worst_flip": [f"{self.classes_[i]} -> {self.labels_[j]}" for i, j in worst],
             "flip": flips.max(axis=1),
             "weight": sources.weights,

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
 from ..labels._arrays import as_array, shortened
 from ..labels._columns import read_names
@@ -35,8 +34,6 @@ _UNSEEN = 0.5
 _LEAST_CASES = 0.5
 # A class with more expected verified samples is hardly missing by chance (probability below exp(-7))
 _MOST_EXPECTED = 7.0
-# Probability that the errors of a model of sources are larger than their upper bound
-_TAIL = 0.05
 # Masks of noisy and of verified samples
 _Masks = tuple[NDArray[np.bool_], NDArray[np.bool_]]
 # Fewest degrees of freedom: Student's t has no variance below 3
@@ -200,7 +197,7 @@ def _variance_of_mean(values: NDArray, weights: NDArray, groups: NDArray | None 
 def strata_of_labels(noisy: NDArray[np.intp], of_verified: NDArray[np.intp], n_labels: int) -> list:
     """Group samples by given label; labels with few verified samples, and missing labels, form one stratum.
 
-    No strata if this one has samples, but no verified ones.
+    Return no strata if this one has samples but no verified ones.
     """
     few = np.bincount(of_verified[of_verified >= 0], minlength=n_labels) < _LEAST_IN_STRATUM
     noisy = np.where((noisy < 0) | few[noisy], n_labels, noisy)
@@ -246,6 +243,9 @@ class Population:
         if len(missing := model.classes_[(self.truth.sum(axis=0) == 0) & (expected > _MOST_EXPECTED)]):
             fact = f"No verified sample is of class {shortened(missing)}, although several were expected"
             warnings.warn(f"{fact}. Draw samples to verify at random, else shares are biased.", stacklevel=3)
+        if (self.of.noisy < 0).any() and (self.of.noisy_of_clean >= 0).all():
+            fact = f"{np.mean(self.of.noisy < 0):.0%} of the samples have no label, and none of these is verified"
+            warnings.warn(f"{fact}: shares assume that they are like the others. Verify some of them.", stacklevel=3)
 
     def subgroups(self, by: Any) -> Iterator[tuple[Any, _Masks]]:
         """Yield the name of each subgroup of the samples of X, and its samples."""
@@ -285,7 +285,7 @@ class Population:
         return has_label
 
     def correct(self, of_noisy: NDArray[np.intp], of_verified: NDArray[np.intp], used: _Masks) -> Estimate:
-        """Estimate the share of these samples whose label of these is the true class, among those with such a label."""
+        """Estimate the share of correct labels among these samples, of those that have one (not -1)."""
         labels = of_noisy, of_verified
         posteriors, _ = self._cross_fitted
         padded = [np.pad(p, ((0, 0), (0, self.d - self.c))) for p in posteriors]
@@ -294,24 +294,10 @@ class Population:
         return self._powered(predicted, verified, right, (used[0] & (of_noisy >= 0), used[1] & (of_verified >= 0)))
 
     def correct_by_source(self) -> Estimate:
-        """Estimate the share of correct labels of each source.
-
-        They are weighted means of the model's and of those by verified labels of the source. The variance of the
-        model's errors is the upper bound that the differences of all sources allow (Viechtbauer, "Confidence intervals
-        for the amount of heterogeneity in meta-analysis", 2007): few sources hardly tell that the model is right.
-        """
-        fit = self.model.sources_
+        """Estimate the share of correct labels of each source, from its own verified labels."""
         codes = [self.of.sources.at(rows).T for rows in (self.of.rows, self.of.rows_of_clean)]
         found = [self.correct(noisy, verified, self.everywhere) for noisy, verified in zip(*codes, strict=True)]
-        share, n = np.concatenate([[of.share, of.n_effective] for of in found], axis=1)
-        unit = fit.right * (1 - fit.right)
-        precision = n / unit
-        distance = share - fit.right
-        k = (n > 0).sum()
-        most = max((precision * distance**2).sum(), k) / special.chdtri(k, 1 - _TAIL)
-        error = (most - 1) * k / precision.sum()
-        weight = error * precision / (1 + error * precision)
-        return Estimate(fit.right + weight * distance, unit * (1 / error + precision))
+        return Estimate(*np.concatenate([[of.share, of.n_effective] for of in found], axis=1))
 
     def shares_of_batch(self, proba: ArrayLike, y_noisy: ArrayLike | None) -> Estimate:
         """Estimate class shares of another batch.

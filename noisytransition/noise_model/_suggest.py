@@ -152,10 +152,12 @@ def plan_rates(model: Any, width: float, level: float) -> Plan:
     n_verified = 0 if samples is None else samples.pairs.sum(axis=1)[: len(rate)]
     columns = {"estimate": rate, "half_width": half_width, "n_verified": n_verified, "n_to_verify": m}
     counts = model.noisy_class_counts_
-    n = int(np.ceil(counts.sum() * (m / np.maximum(counts, np.maximum(m, 1))).max()))  # drawn at random
+    drawn = m[counts > 0] * counts.sum() / counts[counts > 0]  # at random
+    n = int(np.ceil(drawn.max(initial=0) - 1e-9))
+    n = n if samples is None else min(n, len(samples.noisy))
     names = [f"{m[i]} of {model.classes_[i]}" for i in np.argsort(-m, kind="stable") if m[i]]
     listed = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
-    words = _words("the noise rate of every class", width, f"about {n} more samples, with {listed}" if n else "")
+    words = _words("the noise rate of every class", width, f"about {n} more random samples, for {listed}" if n else "")
     if len(short := model.classes_[m > counts]):
         words += f" Fewer samples exist of class {shortened(short)}."
     return Plan(data_frame(columns, model.classes_), n, words)
@@ -263,6 +265,8 @@ def _other_labels(
     n = np.bincount(predicted, minlength=c)
     n_in_fit = np.bincount(predicted_in_fit, minlength=c)
     used = n_in_fit[predicted] > 0
+    if not used.any():
+        return {}
     agrees = agrees[used]
     agrees_in_fit = agrees_in_fit[n[predicted_in_fit] > 0]
     weights = (n_in_fit / np.maximum(n, 1))[predicted[used]]

@@ -111,6 +111,7 @@ def test_wider_is_cheaper_and_words_say_how_many(model):
         assert narrow.n_samples > 0 == wide.n_samples
         assert str(narrow.n_samples) in str(narrow) == narrow.words
         assert "known" in str(wide)
+    assert model.plan_verification("transition", 0.001).n_samples == 1900
     plan = model.plan_verification("shares", 0.01)
     assert plan.n_samples == 1900
     assert "if all samples are verified" in str(plan)
@@ -121,9 +122,9 @@ def test_a_plan_of_rates_needs_no_samples_but_a_matrix():
     given_T = LabelNoiseModel.from_transition_matrix(T, ["a", "b"], class_counts=[500, 50])
     plan = given_T.plan_verification(width=0.05)
     assert plan.table.n_to_verify.tolist() == [98, 228]  # z^2 r (1 - r) / 0.05^2
-    assert plan.n_samples == 550  # of b, fewer exist
-    enough = LabelNoiseModel.from_transition_matrix(T, ["a", "b"], class_counts=[5000, 500])
-    assert enough.plan_verification(width=0.05).n_samples == 228 * 11  # drawn at random, 1 of 11 is of class b
+    assert plan.n_samples == 228 * 11  # drawn at random, 1 of 11 is of class b
+    unknown = LabelNoiseModel.from_transition_matrix(T, ["a", "b"])  # of equal classes
+    assert unknown.plan_verification(width=0.05).n_samples == 2 * 228
     assert "samples exist of class ['b']" in str(plan)
     half_width = 1.6448536 * np.sqrt(T * (1 - T) / 50)  # 50 samples of each class that were counted already
     known = some_model(["a", "b"], T, bars=(T - half_width, T + half_width)).plan_verification(width=0.05)
