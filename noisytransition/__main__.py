@@ -104,7 +104,8 @@ def read_table(path: Path, encoding: str) -> Any:
             sep = max(",;\t", key=lambda sep: pd.read_csv(path, sep=sep, encoding=encoding, nrows=0).shape[1])
             points = [point for point in ".," if point != sep]
             tables = [pd.read_csv(path, sep=sep, decimal=d, encoding=encoding, low_memory=False) for d in points]
-            table = max(tables, key=lambda of: of.select_dtypes("number").shape[1])
+            of_point, of_comma = (set(of.select_dtypes("number")) for of in (tables[0], tables[-1]))
+            table = tables[-1] if of_point < of_comma else tables[0]  # more numbers, and none less
         except UnicodeError:
             raise ValueError(f"{path} is not encoded as {encoding}. Try --encoding cp1252 or utf-16.") from None
     return table.reset_index(drop=True).rename(columns=str)
@@ -179,7 +180,7 @@ def summary(model: Any, labels: Any, issues: Any, to_verify: Any, corrected: Any
     given = labels.drop(columns=["verified", "verified_probability", "group"], errors="ignore")
     has_label = given.notna().any(axis=1)
     n_changed = (given.ne(corrected, axis=0) & given.notna()).to_numpy().sum()
-    correct = shares = "unknown, since fewer than two verified rows have a label"
+    correct = shares = "unknown, since fewer than two rows are verified"
     plan = "Until then, the list and the flips rest on the classifier alone."
     bounds = "{:.2f} [{:.2f}, {:.2f}]"
     if is_verified.sum() > 1:

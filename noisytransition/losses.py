@@ -71,8 +71,7 @@ class ForwardLoss(nn.Module):
     Notes
     -----
     The rows of T are normalised once per value of T. After a change of ``transition_logits`` through ``.data`` or by a
-    fused optimiser, call ``torch.autograd.graph.increment_version(loss.transition_logits)``. For ``torch.func``, use
-    `corrected_cross_entropy`.
+    fused optimiser, call ``torch.autograd.graph.increment_version(loss.transition_logits)``.
     """
 
     def __init__(self, transition_matrix: ArrayLike, *, ignore_index: int | None = -100) -> None:
@@ -242,8 +241,13 @@ class PosteriorLoss(nn.Module):
         q = torch.as_tensor(posterior, dtype=torch.get_default_dtype())
         self._posterior: Tensor = nn.Buffer(q, persistent=False)
 
-    def forward(self, logits: Tensor, y: Tensor, is_clean: Tensor, row: Tensor) -> Tensor:
-        """Weighted sum of the losses, divided by n_samples; `y` has the labels of clean samples."""
+    def forward(self, logits: Tensor, y: Tensor, is_clean: Tensor, row: Tensor | None) -> Tensor:
+        """Weighted sum of the losses, divided by n_samples; `y` has the labels of clean samples.
+
+        Without `row`, the cross-entropy of the labels y, as of other validation samples.
+        """
+        if row is None:
+            return nn.functional.cross_entropy(logits, y)
         log_f = torch.log_softmax(logits, dim=1)
         of_clean = -self.clean_weight * log_f.gather(1, y[:, None])[:, 0]
         return torch.where(is_clean, of_clean, -(self._posterior[row] * log_f).sum(1)).mean()

@@ -97,11 +97,11 @@ def cross_fit(
 
 
 def joined(of_folds: Sequence[NDArray], folds: NDArray[np.intp]) -> NDArray:
-    """Join the values of the samples of all folds, in the order of the samples; NaN for samples of other folds."""
-    joined = np.full((len(folds), of_folds[0].shape[1]), np.nan, dtype=of_folds[0].dtype)
+    """Join the values of the samples of all folds, in the order of the samples."""
+    of_all = np.empty((len(folds), of_folds[0].shape[1]), dtype=of_folds[0].dtype)
     for k, values in enumerate(of_folds):
-        joined[folds == k] = values
-    return joined
+        of_all[folds == k] = values
+    return of_all
 
 
 def _train_without(

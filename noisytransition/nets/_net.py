@@ -267,17 +267,15 @@ class NoisyLabelNet(NeuralNetClassifier):
         """Loss and logits of a batch."""
         logits = logits_of(self.module_, batch.x, self.precision) if batch.logits is None else batch.logits
         batch.logits = None  # valid once, since weights change
-        columns = {name: batch.columns[name] for name in getattr(self.criterion_, "columns", ())}
+        columns = {name: batch.columns.get(name) for name in getattr(self.criterion_, "columns", ())}
         return {"loss": self.criterion_(logits, batch.label, **columns), "y_pred": logits}
 
     def validation_step(self, batch: Loaded, **fit_params: Any) -> dict[str, Any]:
         """Compute the training loss of a validation batch."""
         self._set_training(False)
         batch = self.prepared(batch)
-        # samples of the user's (`predefined_split`) are noisy, but count as clean in a loss of posteriors
-        has_posteriors = "row" in getattr(self.criterion_, "columns", ())
-        batch.columns.setdefault("is_clean", torch.full_like(batch.label, has_posteriors, dtype=torch.bool))
-        batch.columns.setdefault("row", torch.zeros_like(batch.label))
+        # samples of the user's (`predefined_split`) are noisy
+        batch.columns.setdefault("is_clean", torch.zeros_like(batch.label, dtype=torch.bool))
         with torch.no_grad():
             step = self._loss(batch)
         self.history.record_batch(f"valid_{self.labels}_loss", step["loss"].item())

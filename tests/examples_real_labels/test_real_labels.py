@@ -100,7 +100,7 @@ def test_the_script_of_the_transformer_writes_its_table(tmp_path, monkeypatch):
     monkeypatch.setattr(transformer, "pretrained", small_bert)
     monkeypatch.setattr(transformer, "PACKAGES", ("numpy",))
     monkeypatch.setattr(transformer, "SEEDS", 2)
-    kept = ["fine-tuning", "EM, two trainings, pairs"]
+    kept = ["fine-tuning", "EM, two folds, pairs"]
     monkeypatch.setattr(transformer, "METHODS", short(transformer.METHODS, kept))
     monkeypatch.setattr(transformer, "TRAINING", transformer.TRAINING | {"max_epochs": 1})
     monkeypatch.setattr(common, "RESULTS", tmp_path)
