@@ -87,7 +87,7 @@ OWN: dict[str, dict[str, Any]] = {
 # few clean samples need more epochs, as many as fine-tuning has
 DEFAULTS: dict[str, dict[str, Any]] = {"clean samples only": {"max_epochs": 50}}
 # If the learning rate decays, fine-tuning has that of the last epochs before it. EM has no folds in these networks
-DECAYED: dict[str, dict[str, Any]] = {"fine-tuning": {"fine_tuning_lr": 1e-3}, "EM": {"cv": None}}
+DECAYED: dict[str, dict[str, Any]] = {"fine-tuning": {"fine_tuning_lr": 1e-3}, "EM": {"cv": 2}}
 
 
 def make(method, **params):
