@@ -10,12 +10,11 @@ Gaussian classes (10,000 samples); a generated table (20,000 samples). 10 seeds 
 split and noise; 10 or 30 clean samples for each class. Wine has 5, since 10 or 30 would leave fewer than 30 noisy
 samples of a class.
 
-No parameter is tuned. But EM was designed with errors of T in these cells: its first version (eleven trainings) on
-seeds 0 to 5; five trainings, the prior of the calibration and the rule for shrinking T on seeds 0 to 4 of all cells;
-the largest weight of a clean sample in its trainings on seeds 0 to 2 of Gaussians and table, with errors of T and
-accuracies. All methods have the same network and optimiser: an MLP of 64 units, SGD with learning rate 0.1, momentum
-0.9 and weight decay 1e-3; batches of 64 and 40 epochs, for Gaussians and table batches of 256 and 20 epochs. The rows
-of the other methods are of version 0.2.0.
+No parameter is tuned. But EM was designed with errors of T in these cells: its number of trainings, the prior of the
+calibration and the rule for shrinking T on seeds 0 to 5 of all cells; the largest weight of a clean sample in its
+trainings on seeds 0 to 2 of Gaussians and table, with errors of T and accuracies. All methods have the same network and
+optimiser: an MLP of 64 units, SGD with learning rate 0.1, momentum 0.9 and weight decay 1e-3; batches of 64 and 40
+epochs, for Gaussians and table batches of 256 and 20 epochs.
 
 * sampling limit: expected error of counting with the true labels.
 * oracle EM: `em_transition_matrix` with the exact posterior (Gaussians, table) or with out-of-fold posteriors of the
@@ -24,8 +23,6 @@ of the other methods are of version 0.2.0.
   with logistic regression.
 * meta-gradient: as published, without a selection of T.
 * true T: GLC's network with the true T.
-* EM, 11 trainings: the first version of `EMTransitionClassifier`, which selected one of three weights of the clean
-  samples (commit d5538b0).
 """
 
 import argparse
@@ -61,6 +58,7 @@ from noisytransition import (
     FineTuningClassifier,
     GLCClassifier,
     MetaTransitionClassifier,
+    __version__,
     anchor_transition_matrix,
     em_transition_matrix,
     sampling_limit,
@@ -69,8 +67,6 @@ from noisytransition import (
 
 ROWS = RESULTS / "em_transition.jsonl"
 SEEDS = range(10)
-# EM's results of another version are computed again
-EM_VERSION = "0.3.0"
 NET = {"module__hidden": 64, "optimizer": "sgd", "lr": 0.1, "optimizer__momentum": 0.9, "optimizer__weight_decay": 1e-3}
 SMALL, LARGE = {"batch_size": 64, "max_epochs": 40}, {"batch_size": 256, "max_epochs": 20}
 SYMMETRIC = ["symmetric-0.2", "symmetric-0.4", "symmetric-0.6"]
@@ -110,20 +106,19 @@ ACCURACIES = ["cross-entropy", "fine-tuning", "GLC", "meta-gradient", "true T", 
 
 
 # ---------------------------------------------------------------------------- one seed of one cell
-def run(cell, seed, old=None):
-    """Return errors of T and accuracies of all methods in one cell and seed; of `old` results only EM's are new."""
+def run(cell, seed):
+    """Return errors of T and accuracies of all methods in one cell and seed."""
     kind, noise, per_class = cell
     data = LOADERS[kind](noise, seed, n_clean=per_class * CLASSES[kind])
     params = NET | (LARGE if kind in ("Gaussians", "table") else SMALL) | {"random_state": seed}
-    row = old or run_others(data, params, seed)
-    row.setdefault("11 trainings", {what: row[what].get("EM") for what in ("error", "accuracy")})
+    row = run_others(data, params, seed)
     em = EMTransitionClassifier(**params).fit(data.X, data.y, meta=(data.X_clean, data.y_clean))
     oracle = em_transition_matrix(oracle_posterior(kind, data, params, per_class), data.y)
     for name, T in (("oracle EM", oracle), ("EM", em.transition_matrix_)):
         row["error"][name] = transition_error(data.transition_matrix, T)
     row["accuracy"]["EM"] = float(em.score(data.X_test, data.y_test))
     chosen = {"epochs": em.n_epochs_, "strength": em.noise_model_.prior_strength_}
-    return {"cell": name_of(cell), "seed": seed} | row | {"chosen": chosen, "version": EM_VERSION}
+    return {"cell": name_of(cell), "seed": seed} | row | {"chosen": chosen, "version": __version__}
 
 
 def run_others(data, params, seed):
@@ -166,22 +161,15 @@ def name_of(cell):
 
 # ---------------------------------------------------------------------------- all cells
 def read():
-    """Read all results by cell and seed."""
-    return {(row["cell"], row["seed"]): row for row in read_rows(ROWS)}
-
-
-def current():
-    """Read the results of the present version of EM."""
-    return {key: row for key, row in read().items() if row.get("version") == EM_VERSION}
+    """Read the results of this version by cell and seed."""
+    return {(row["cell"], row["seed"]): row for row in read_rows(ROWS) if row["version"] == __version__}
 
 
 def fill(kinds, seeds):
     """Add missing results, seed by seed; each is written immediately."""
-    done, fresh = read(), current()
-    wanted = [(c, s) for s in seeds for c in CELLS if c[0] in kinds and (name_of(c), s) not in fresh]
-    todo = [(c, s, done.get((name_of(c), s))) for c, s in wanted]
-    run_all(run, todo, ROWS)
-    ROWS.write_text("".join(json.dumps(row) + "\n" for row in read().values()))  # drops outdated results
+    done = read()
+    ROWS.write_text("".join(json.dumps(row) + "\n" for row in done.values()))  # drops those of other versions
+    run_all(run, [(c, s) for s in seeds for c in CELLS if c[0] in kinds and (name_of(c), s) not in done], ROWS)
 
 
 # ---------------------------------------------------------------------------- the report
@@ -216,20 +204,6 @@ def error_goals(cells):
     )
 
 
-def beside_the_first_form(cells):
-    """Compare errors of T, paired with eleven trainings; a star marks more than 2 standard errors."""
-    lines, ratios = [], []
-    for cell, rows in cells.items():
-        now, before = values(rows, "error", "EM"), np.array([row["11 trainings"]["error"] for row in rows])
-        difference, _, _, error = paired_difference(now, before)
-        ratios.append(now.mean() / before.mean())
-        worse = " *" if difference > 2 * error else ""
-        lines.append((cell, [spread(before), spread(now), f"{difference:+.4f} ± {error:.4f}{worse}"]))
-    starred = sum(line[1][2].endswith("*") for line in lines)
-    said = f"Ratio of mean errors, averaged over cells: {np.mean(ratios):.3f}. Worse cells (*): {starred}."
-    return f"{said}\n\n" + markdown(["11 trainings", "present", "difference ± standard error"], lines)
-
-
 def accuracy_goals(cells):
     """Compare the accuracy of EM with three methods, paired, in points; a star marks intervals below -1."""
     others = ("fine-tuning", "GLC", "true T")
@@ -246,7 +220,7 @@ def gained(rows, other):
 
 def report():
     """Write and print the page of results."""
-    done = current()
+    done = read()
     cells = {name_of(c): [done[name_of(c), s] for s in SEEDS if (name_of(c), s) in done] for c in CELLS}
     cells = {name: rows for name, rows in cells.items() if len(rows) > 2}
     n = min(len(rows) for rows in cells.values())
@@ -256,7 +230,6 @@ def report():
         "`em_transition.py`, which also lists the seeds that were used to design EM.",
         "## Error of T\n\n" + table_of(cells, "error", ERRORS),
         "## Goals: error of T\n\n" + error_goals(cells),
-        "## Error of T of the present version and with 11 trainings\n\n" + beside_the_first_form(cells),
         "## Test accuracy, last epoch\n\n" + table_of(cells, "accuracy", ACCURACIES),
         "## Difference of EM's accuracy to other methods, in points\n\nPaired, with 95 % intervals. *: the interval is "
         "below -1.\n\n" + accuracy_goals(cells),
@@ -266,7 +239,7 @@ def report():
 
 def write_table():
     """Write the table of the docs: the cells with the fewest clean samples."""
-    done = current()
+    done = read()
     errors, accuracies = (
         ["sampling limit", "GLC", "cleanlab", "meta-gradient", "EM"],
         ["fine-tuning", "GLC", "true T", "EM"],
