@@ -51,7 +51,6 @@ class SourceFit(NamedTuple):
     n_labels: NDArray[np.intp]
     n_verified: NDArray[np.intp]  # labels in verified samples
     right: NDArray[np.float64]  # share of correct labels
-    n_right: NDArray[np.float64]  # number of independent verified labels with the precision of this share
     dependence: Dependence
 
     def reasons(self) -> dict[str, str]:
@@ -92,17 +91,14 @@ def fit_sources(
     `proba` of shape (n, c) are calibrated, and out-of-fold for verified samples. `codes` of shape (n, n_sources) and
     `true` of shape (n,) are labels, -1 if missing. The first c of the `n_labels` labels are the classes.
     T of periods, which are in the order of time, is smoothed along time. `groups` of shape (n,) are those of dependent
-    samples: the precision of the shares of correct labels is that of groups.
+    samples.
     """
     labels = _Labels(proba, codes, n_labels, shares_along_time if are_periods else shrunk_shares)
     c = proba.shape[1]
     matrices, weights, posterior = _weighted(labels, true)
     counts = labels.counts(posterior)
     given = codes >= 0
-    n_verified = (given & (true >= 0)[:, None]).sum(axis=0)
     right = (np.einsum("sii,si->s", matrices[:, :, :c], counts.sum(axis=2)) + 0.5) / (given.sum(axis=0) + 1)
-    proba_of_label = np.pad(posterior, ((0, 0), (0, n_labels - c + 1)))  # 0 if missing or no class
-    correct = proba_of_label[np.arange(len(codes))[:, None], codes]
     one_T = (counts * np.log(_common(counts))).sum(axis=(1, 2))
     return SourceFit(
         names,
@@ -110,24 +106,10 @@ def fit_sources(
         weights,
         log_evidence=labels.shrunk(counts)[1] - one_T,
         n_labels=given.sum(axis=0),
-        n_verified=n_verified,
+        n_verified=(given & (true >= 0)[:, None]).sum(axis=0),
         right=right,
-        n_right=_n_independent(correct, given, right, n_verified, groups),
         dependence=_dependence(codes, true, matrices, names, groups),
     )
-
-
-def _n_independent(
-    correct: NDArray, given: NDArray, right: NDArray, n_verified: NDArray, groups: NDArray | None
-) -> NDArray[np.float64]:
-    """Number of independent verified labels of each source with as much information about its share of correct labels.
-
-    `correct` are the probabilities that labels are correct, 0 or 1 in verified samples.
-    """
-    missing = (correct * (1 - correct)).sum(axis=0) / (right * (1 - right))  # missing information (Louis, 1982)
-    residuals = np.where(given, correct - right, 0.0).T
-    effects = [design_effect(residual[:, None], groups) for residual in residuals]
-    return np.maximum(given.sum(axis=0) - missing, n_verified) / effects
 
 
 def _weighted(labels: "_Labels", true: NDArray[np.intp]) -> tuple[NDArray, NDArray, NDArray]:

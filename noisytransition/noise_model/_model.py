@@ -389,8 +389,8 @@ class LabelNoiseModel:
         DataFrame
             One row per source, with the columns ``n_labels``, ``n_verified``, ``right`` (share of correct labels),
             ``lower``, ``upper``, ``worst_flip`` and its probability ``flip``, ``weight`` in the posterior, and
-            ``log_evidence`` that T of the source differs from the common T. Intervals are by verified labels
-            of the source, whatever its errors; by the model for periods, or without random verified samples.
+            ``log_evidence`` that T of the source differs from the common T. Intervals are by the verified labels of
+            a source, whatever its errors; NaN without verified samples, or if they are stratified.
         """
         check_level(level)
         if self.sources_ is None:
@@ -399,14 +399,12 @@ class LabelNoiseModel:
         _, c, d = sources.matrices.shape
         flips = np.where(np.eye(c, d, dtype=bool), 0.0, sources.matrices).reshape(len(sources.names), -1)
         worst = [divmod(at, d) for at in flips.argmax(axis=1)]
-        of: Any = self.out_of_fold_
         right = sources.right
-        lower, upper = Estimate(right, sources.n_right).interval(level)
-        can_correct = sources.n_verified.any() and len(of.clean) > 1 and self.verified_sampling == "random"
-        if can_correct and not of.sources.are_periods:  # these are smoothed along time
+        lower = upper = np.full(len(right), np.nan)
+        if len(self.out_of_fold_.clean) > 1 and self.verified_sampling == "random":
             found = Population(self).correct_by_source()
+            right = right if self.out_of_fold_.weights is None else found.share  # the model has no weights
             lower, upper = found.interval(level)
-            right = right if of.weights is None else found.share  # the model has no weights
         columns: dict[str, Any] = {
             "n_labels": sources.n_labels,
             "n_verified": sources.n_verified,

@@ -251,5 +251,6 @@ def _label_issues(estimates: _Estimates, judged: Judged, shown: list[Facts]) -> 
 def _sources(summary: Any) -> Facts:
     """Sources of labels, in ascending order of the share of correct labels."""
     rows = summary.sort_values("right", kind="stable").head(_MOST_CLASSES).reset_index(names="source")
+    rows = rows.astype(object).where(rows.notna(), None)
     listed = [{name: plain(value) for name, value in row.items()} for row in rows.to_dict("records")]
     return {"listed": listed, "n_left_out": len(summary) - len(listed)}

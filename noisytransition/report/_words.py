@@ -71,7 +71,9 @@ def _classes(facts: Facts) -> list[str]:
         sentences = ["No class is at risk: none has a high noise rate, few samples, or a label that could swap."]
     if n_rows := classes["n_to_verify"]:
         advice = f"verify about {n_rows:,} more random samples with a noisy label"
-        sentences.append(f'To know the noise rate of every class within ± 0.05, {advice}, for those "to verify".')
+        sentences.append(
+            f'To know the noise rate of every class within ± 0.05, {advice}; "to verify" has those of each class.'
+        )
     return sentences
 
 
