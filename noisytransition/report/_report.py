@@ -17,6 +17,7 @@ from ..noise_model import LabelNoiseModel
 from ..noise_model._samples import LabelledSamples
 from ..transition import class_conditional_test
 from ..transition._checks import check_count
+from ..transition._estimation import TINY
 from ._facts import Clean, Draw, make_facts
 from ._samples import plain, sample_facts
 from ._words import in_words, percent, percents
@@ -232,7 +233,7 @@ def _draw(model: LabelNoiseModel, samples: LabelledSamples) -> Draw:
         return draw
     weights = of.weights_of_clean(model.log_prior_ratio_)
     if of.weights is not None:
-        weights = weights * of.weights[1]
+        weights = weights * np.maximum(of.weights[1], TINY)  # a bin may only have weights of 0
     draw.weights[rows] = of.in_order(np.ones(len(of.noisy)), weights)
     if of.groups is None:
         return draw
