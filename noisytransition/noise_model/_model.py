@@ -402,7 +402,7 @@ class LabelNoiseModel:
         right = sources.right
         lower = upper = np.full(len(right), np.nan)
         if len(self.out_of_fold_.clean) > 1 and self.verified_sampling == "random":
-            found = Population(self).correct_by_source()
+            found = Population(self).accuracy_by_source()
             right = right if self.out_of_fold_.weights is None else found.share  # the model has no weights
             lower, upper = found.interval(level)
         columns: dict[str, Any] = {

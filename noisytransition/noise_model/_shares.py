@@ -270,12 +270,12 @@ class Population:
     def accuracy(self, of_labels: bool, used: _Masks) -> Estimate:
         """Estimate the share of these samples whose noisy label, or else most probable class, is the true class."""
         if of_labels:
-            return self.correct(self.of.noisy, self.of.noisy_of_clean, (used[0], used[1] & self._has_label()))
+            return self.accuracy_of(self.of.noisy, self.of.noisy_of_clean, (used[0], used[1] & self._has_label()))
         if self.model._predicted is not None:
             of_noisy, of_verified = self.model._predicted
-            return self.correct(of_noisy, of_verified, used)
+            return self.accuracy_of(of_noisy, of_verified, used)
         _, (_, proba_verified) = self._cross_fitted  # the model's calibration has seen the true labels of these
-        return self.correct(predicted_classes(self.model), proba_verified.argmax(axis=1), used)
+        return self.accuracy_of(predicted_classes(self.model), proba_verified.argmax(axis=1), used)
 
     def _has_label(self) -> NDArray[np.bool_]:
         """Mask of the verified samples with a noisy label."""
@@ -284,7 +284,7 @@ class Population:
             raise ValueError("no verified sample has a noisy label. Keep the noisy labels of verified samples.")
         return has_label
 
-    def correct(self, of_noisy: NDArray[np.intp], of_verified: NDArray[np.intp], used: _Masks) -> Estimate:
+    def accuracy_of(self, of_noisy: NDArray[np.intp], of_verified: NDArray[np.intp], used: _Masks) -> Estimate:
         """Estimate the share of correct labels among these samples, of those that have one (not -1)."""
         labels = of_noisy, of_verified
         posteriors, _ = self._cross_fitted
@@ -293,10 +293,10 @@ class Population:
         right = (of_verified == self.of.clean)[:, None].astype(float)
         return self._powered(predicted, verified, right, (used[0] & (of_noisy >= 0), used[1] & (of_verified >= 0)))
 
-    def correct_by_source(self) -> Estimate:
+    def accuracy_by_source(self) -> Estimate:
         """Estimate the share of correct labels of each source, from its own verified labels."""
         codes = [self.of.sources.at(rows).T for rows in (self.of.rows, self.of.rows_of_clean)]
-        found = [self.correct(noisy, verified, self.everywhere) for noisy, verified in zip(*codes, strict=True)]
+        found = [self.accuracy_of(noisy, verified, self.everywhere) for noisy, verified in zip(*codes, strict=True)]
         return Estimate(*np.concatenate([[of.share, of.n_effective] for of in found], axis=1))
 
     def shares_of_batch(self, proba: ArrayLike, y_noisy: ArrayLike | None) -> Estimate:
