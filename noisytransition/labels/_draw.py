@@ -63,6 +63,20 @@ def design_effect(residuals: NDArray, groups: NDArray | None) -> float:
     return max(float((sums_by_group(residuals, groups) ** 2).sum() / total), 1.0)
 
 
+def variance_of_mean(values: NDArray, weights: NDArray, groups: NDArray | None = None) -> NDArray[np.float64]:
+    """Estimate the variance of a weighted mean by linearisation (Hájek), of independent groups."""
+    shares = weights / weights.sum()
+    errors = sums_by_group(shares[:, None] * (values - shares @ values), groups)
+    n = len(errors)
+    return (errors**2).sum(axis=0) * n / max(n - 1, 1)
+
+
+def effective_size(weights: NDArray, groups: NDArray | None = None) -> float:
+    """Number of samples, or groups, of equal weights with a mean as precise as the weighted one (Kish, 1965)."""
+    of_draws = sums_by_group(weights, groups)
+    return float(of_draws.sum() ** 2 / (of_draws**2).sum())
+
+
 # ---------------------------------------------------------------------------- draws of verified samples
 def is_balanced(n_clean: NDArray) -> bool:
     """Whether all classes have the same number of clean samples, at least two."""

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy import optimize, special
 
 from ..labels._arrays import shortened
-from ..labels._draw import is_balanced
+from ..labels._draw import is_balanced, variance_of_mean
 from ..transition._estimation import pair_counts
 from ._calibration import tempered_log_loss
 from ._class_prior import relevant_difference, shares_differ
@@ -112,25 +112,19 @@ def warn_of_reasons(reasons: dict[str, str], stacklevel: int) -> None:
         warnings.warn(f"{reasons['worse_than_labels']}.", stacklevel=stacklevel)
 
 
-def worse_than_labels(proba: NDArray, true: NDArray, noisy: NDArray, weights: NDArray) -> dict[str, str]:
-    """Reason by name, if noisy labels of held-out verified samples are more accurate than predictions.
-
-    `noisy` is -1 if unknown, and `weights` are those of the draw.
-    """
-    known = noisy >= 0
-    n = known.sum()
-    if n < 2:
+def worse_than_labels(proba: NDArray, fit: NoiseFit) -> dict[str, str]:
+    """Reason by name, if noisy labels of held-out verified samples are more accurate than these predictions."""
+    of = fit.out_of_fold
+    known = of.noisy_of_clean >= 0
+    if known.sum() < 2:
         return {}
-    shares = weights[known] / weights[known].sum()
-    right, labels = (of_rows[known] == true[known] for of_rows in (proba.argmax(axis=1), noisy))
-    gain = labels.astype(float) - right
-    mean = shares @ gain
-    variance = (shares**2 * (gain - mean) ** 2).sum() * n / (n - 1)
-    if not mean > _ERRORS_OF_ACCURACY * variance**0.5:  # also with weights of 0
+    weights = of.weights_of_clean(fit.log_prior_ratio)[known]
+    right = np.stack([proba.argmax(axis=1), of.noisy_of_clean], axis=1)[known] == of.clean[known, None]
+    gain = np.diff(right.astype(float), axis=1)
+    accuracy, of_labels = np.average(right, axis=0, weights=weights)
+    if of_labels - accuracy <= _ERRORS_OF_ACCURACY * variance_of_mean(gain, weights)[0] ** 0.5:
         return {}
-    fact = (
-        f"on held-out verified samples its accuracy is {shares @ right:.0%}, that of given labels {shares @ labels:.0%}"
-    )
+    fact = f"on held-out verified samples its accuracy is {accuracy:.0%}, that of given labels {of_labels:.0%}"
     advice = "Use other features, another classifier or more epochs, and label_posterior for samples with a label"
     return {"worse_than_labels": f"the classifier is worse than the labels: {fact}. {advice}"}
 

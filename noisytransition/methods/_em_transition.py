@@ -194,9 +194,7 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         self.posterior_weights_ = pool_weights(of_clean, fit.out_of_fold.clean, fit.log_prior_ratio)
         self.noise_model_.shares_of_views_ = shares_of_views(of_clean, self.posterior_weights_)
         of_features = pooled(of_clean._replace(label=None), self.posterior_weights_)
-        of = fit.out_of_fold
-        weights = of.weights_of_clean(fit.log_prior_ratio)
-        self.diagnostics_ |= worse_than_labels(of_features, of.clean, of.noisy_of_clean, weights)
+        self.diagnostics_ |= worse_than_labels(of_features, fit)
         return pooled(of_noisy, self.posterior_weights_)
 
     def _start(self, run: FitContext) -> tuple[NDArray[np.float64], Any]:

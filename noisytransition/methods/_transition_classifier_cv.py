@@ -298,8 +298,7 @@ class TransitionClassifierCV(NoiseModelMixin, MetaEstimatorMixin, ClassifierMixi
         predicted = proba.argmax(axis=1)
         self.noise_model_._predicted = predicted[:n], predicted[n:]
         self.diagnostics_ = self.noise_model_.diagnostics_
-        weights = fit.out_of_fold.weights_of_clean(fit.log_prior_ratio)
-        self.diagnostics_ |= worse_than_labels(proba[n:], labels.clean, labels.noisy_of_clean, weights)
+        self.diagnostics_ |= worse_than_labels(proba[n:], fit)
         for name in {"n_features_in_", "feature_names_in_"} & set(dir(self.estimator_)):
             setattr(self, name, getattr(self.estimator_, name))
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..labels._arrays import as_array, shortened
 from ..labels._columns import read_names
-from ..labels._draw import of_samples, sums_by_group
+from ..labels._draw import effective_size, of_samples, sums_by_group, variance_of_mean
 from ..likelihood._fit import NoiseFit, folds_of
 from ..transition._estimation import TINY, jeffreys_interval, normalise_rows
 from ._samples import LabelledSamples
@@ -93,7 +93,7 @@ def prediction_powered(
     parts = _stratified(predicted, of_verified, true, strata, weights, groups, design)
     m = sum(len(sums_by_group(part.true, part.groups)) for part in parts)  # draws
     mean, variance, alone = _powered_mean(parts)
-    unseen = _UNSEEN * max(part.share * part.weight_of_one for part in parts) ** 2
+    unseen = _UNSEEN * max(part.share / effective_size(part.weights, part.groups) for part in parts) ** 2
     alone = alone + unseen
     variance = (variance + unseen) * _student(m - len(parts))
     base: Any = m
@@ -123,8 +123,8 @@ class _Stratum(NamedTuple):
         That of the corrections falls with the share of verified samples; that of the population's own mean remains
         (two-phase sampling: Särndal, Swensson, Wretman, "Model Assisted Survey Sampling", 1992, chapter 9).
         """
-        alone = _variance_of_mean(self.true, self.weights, self.groups)
-        corrections = _variance_of_mean(self.true - power * self.of_verified, self.weights, self.groups)
+        alone = variance_of_mean(self.true, self.weights, self.groups)
+        corrections = variance_of_mean(self.true - power * self.of_verified, self.weights, self.groups)
         return (1 - self.verified) * corrections + self.verified * alone
 
     def mean(self, power: NDArray) -> NDArray[np.float64]:
@@ -132,12 +132,6 @@ class _Stratum(NamedTuple):
         corrections = self.true - power * self.of_verified
         of_all = np.average(power * self.predicted, axis=0, weights=self.weights_of_all)
         return of_all + np.average(corrections, axis=0, weights=self.weights)
-
-    @property
-    def weight_of_one(self) -> float:
-        """Share of a verified sample, or of a group, in their mean: 1 / m, or more with weights (Kish, 1965)."""
-        of_draws = sums_by_group(self.weights, self.groups)
-        return float((of_draws**2).sum() / of_draws.sum() ** 2)
 
 
 def _powered_mean(parts: list[_Stratum]) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
@@ -184,14 +178,6 @@ def _stratified(
 def _student(df: float) -> float:
     """Variance of Student's t with these degrees of freedom, which corrects an estimated variance."""
     return max(df, _LEAST_DF) / (max(df, _LEAST_DF) - 2)
-
-
-def _variance_of_mean(values: NDArray, weights: NDArray, groups: NDArray | None = None) -> NDArray[np.float64]:
-    """Estimate the variance of a weighted mean by linearisation (Hájek), of independent groups."""
-    shares = weights / weights.sum()
-    errors = sums_by_group(shares[:, None] * (values - shares @ values), groups)
-    n = len(errors)
-    return (errors**2).sum(axis=0) * n / max(n - 1, 1)
 
 
 def strata_of_labels(noisy: NDArray[np.intp], of_verified: NDArray[np.intp], n_labels: int) -> list:
@@ -325,7 +311,7 @@ class Population:
             bias, variance = self._bias(posteriors, scores, ratio, by_class, solve, used)
             share = normalise_rows(np.maximum(solved.mean(axis=0) - bias, 0)[None], share[None])[0]
         n = len(solved)
-        variance = variance + _variance_of_mean(solved, np.ones(n))
+        variance = variance + variance_of_mean(solved, np.ones(n))
         inside = np.clip(share, 1 / (n + 2), 1 - 1 / (n + 2))
         return Estimate(share, inside * (1 - inside) / np.maximum(variance, TINY))
 

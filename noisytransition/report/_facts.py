@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..labels._draw import design_effect
+from ..labels._draw import effective_size
 from ..noise_model._samples import Judged
 from ..noise_model._shares import Estimate, Interval
 from ..noise_model._suggest import Plan
@@ -106,8 +106,7 @@ def make_facts(model: Any, judged: Judged, clean: Clean, shown: list[Facts], lev
 def counted(right: NDArray[np.bool_], draw: Draw, level: float) -> Interval:
     """Share of correct ones."""
     share = np.average(right, weights=draw.weights)
-    residuals = (draw.weights * (right - share))[:, None]
-    n = draw.weights.sum() ** 2 / (draw.weights**2).sum() / design_effect(residuals, draw.groups)  # Kish, 1965
+    n = effective_size(draw.weights, draw.groups)
     return Estimate(np.array([share]), np.array([n])).one_interval(level)
 
 
