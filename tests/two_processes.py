@@ -48,6 +48,7 @@ def fits():
         name: small(cls, batch_size=32, **{k: v for k, v in own.items() if k in cls._get_param_names()})
         for name, cls in METHODS.items()
     }
+    cases["EM"].set_params(random_state=1)
     split, watched = ValidSplit(4, stratified=False), {"monitor": "valid_noisy_loss", "patience": 2, "load_best": True}
     callbacks = [LRScheduler("ReduceLROnPlateau", patience=0), EarlyStopping(**watched)]
     return cases | {
