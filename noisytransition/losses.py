@@ -51,8 +51,7 @@ def corrected_cross_entropy(logits: Tensor, y: Tensor, log_transition: Tensor) -
     logits, y = _by_row(logits, y, len(log_transition))
     ignored = y == -100
     columns = _rows_at(log_transition.T, y.masked_fill(ignored, 0)).masked_fill(ignored[:, None], 0)
-    losses = -torch.logsumexp(F.log_softmax(logits, 1) + columns, dim=1)
-    return losses.masked_fill(ignored, 0).sum() / (len(y) - ignored.sum()).clamp_min(1)
+    return _mean_of_known(-torch.logsumexp(F.log_softmax(logits, 1) + columns, dim=1), ignored)
 
 
 class ForwardLoss(nn.Module):
@@ -119,20 +118,15 @@ class ForwardLoss(nn.Module):
     def _mean(self, logits: Tensor, y: Tensor, is_clean: Tensor | None = None, clean_weight: float = 1.0) -> Tensor:
         """Weighted sum of the losses of noisy and clean samples, divided by the number of labels not ignored."""
         logits, y = _by_row(logits, y, len(self.transition_logits))
-        n = max(len(y), 1)
-        weights = logits.new_full((len(y),), 1 / n)
-        if is_clean is not None:
-            weights.masked_fill_(is_clean, clean_weight / n)
+        ignored = None
         if self.ignore_index is not None:
             ignored = y == self.ignore_index
             y = y.masked_fill(ignored, 0)
-            weights.masked_fill_(ignored, 0).mul_(n).div_((n - ignored.sum()).clamp_min(1))
-        columns = self._columns(y)
+        log_f = torch.log_softmax(logits, 1)
+        losses = -torch.logsumexp(log_f + self._columns(y).to(log_f.dtype), 1)
         if is_clean is not None:
-            certain = torch.full_like(columns, -torch.inf).scatter_(1, y[:, None], 0)
-            columns = torch.where(is_clean[:, None], certain, columns)
-        joint = torch.log_softmax(logits, 1) + columns.to(logits.dtype)
-        return -(torch.logsumexp(joint, 1) * weights).sum()  # a dot product would be in half precision under autocast
+            losses = torch.where(is_clean, clean_weight * F.nll_loss(log_f, y, reduction="none"), losses)
+        return _mean_of_known(losses, ignored)
 
     def posterior(self, logits: Tensor, y: Tensor) -> Tensor:
         """P(true | x, noisy label) of each sample, of shape (n_samples, n_classes)."""
@@ -221,36 +215,30 @@ class GoldCorrectionLoss(ForwardLoss):
 
 
 class PosteriorLoss(nn.Module):
-    """Cross-entropy of posteriors of noisy samples, ``- sum_i q_i log f_i(x)``, and of the labels of clean samples.
+    """Cross-entropy of posteriors of the true class, ``- sum_i q_i log f_i(x)``.
 
-    The column ``row`` of a batch has the positions of its noisy samples in `posterior`.
+    The column ``row`` of a batch has the positions of its samples in `posterior`.
 
     Parameters
     ----------
-    posterior : ndarray of shape (n_rows, n_classes)
-        Probabilities q of the true classes of each noisy sample.
-    clean_weight : float, default=1.0
-        As in `GoldCorrectionLoss`.
+    posterior : array-like of shape (n_rows, n_classes)
+        Probabilities q of the true classes of each sample. Those of a clean sample are 1 at its label, times its weight
+        relative to a noisy sample.
     """
 
-    columns: ClassVar[tuple[str, ...]] = ("is_clean", "row")
+    columns: ClassVar[tuple[str, ...]] = ("row",)
 
-    def __init__(self, posterior: NDArray[np.float64], clean_weight: float = 1.0) -> None:
+    def __init__(self, posterior: ArrayLike) -> None:
         super().__init__()
-        self.clean_weight = clean_weight
         q = torch.as_tensor(posterior, dtype=torch.get_default_dtype())
         self._posterior: Tensor = nn.Buffer(q, persistent=False)
 
-    def forward(self, logits: Tensor, y: Tensor, is_clean: Tensor, row: Tensor | None) -> Tensor:
-        """Weighted sum of the losses, divided by n_samples; `y` has the labels of clean samples.
+    def forward(self, logits: Tensor, y: Tensor, row: Tensor | None) -> Tensor:
+        """Sum of the losses, divided by n_samples.
 
         Without `row`, the cross-entropy of the labels y, as of other validation samples.
         """
-        if row is None:
-            return nn.functional.cross_entropy(logits, y)
-        log_f = torch.log_softmax(logits, dim=1)
-        of_clean = -self.clean_weight * log_f.gather(1, y[:, None])[:, 0]
-        return torch.where(is_clean, of_clean, -(self._posterior[row] * log_f).sum(1)).mean()
+        return F.cross_entropy(logits, y if row is None else self._posterior[row])
 
     def release(self) -> None:
         """Release the posteriors, which only the training needs."""
@@ -270,6 +258,13 @@ def _by_row(logits: Tensor, y: Tensor, n_classes: int) -> tuple[Tensor, Tensor]:
             f"classes require {(*y.shape, n_classes)}. If the classes are in dimension 1, pass logits.movedim(1, -1)."
         )
     return (logits, y) if y.ndim == 1 else (logits.reshape(-1, n_classes), y.reshape(-1))
+
+
+def _mean_of_known(losses: Tensor, ignored: Tensor | None) -> Tensor:
+    """Mean over the labels that are not ignored; 0 if there is none."""
+    if ignored is None:
+        return losses.sum() / max(len(losses), 1)
+    return losses.masked_fill(ignored, 0).sum() / (len(losses) - ignored.sum()).clamp_min(1)
 
 
 def _rows_at(table: Tensor, y: Tensor) -> Tensor:

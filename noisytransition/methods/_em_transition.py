@@ -176,9 +176,11 @@ class EMTransitionClassifier(NoiseModelMixin, NoisyLabelClassifier):
         clean = run.clean
         if self.verified_sampling == "stratified":  # batches then have the class prior of the noisy samples
             clean = clean.with_columns(sample_weight=weights_of_clean_rows(model.log_prior_ratio_, clean.label))
-        posterior = self._posterior(run, fit, of_alone, clean)
-        rows = run.noisy.with_columns(row=np.arange(len(run.noisy))), clean.with_columns(row=0)
-        last = PosteriorLoss(posterior, weight)
+        of_clean = weight * np.eye(len(run.classes))[clean.label]
+        posterior = np.concatenate([self._posterior(run, fit, of_alone, clean), of_clean])
+        row = np.split(np.arange(len(posterior)), [len(run.noisy)])
+        rows = run.noisy.with_columns(row=row[0]), clean.with_columns(row=row[1])
+        last = PosteriorLoss(posterior)
         self.net_ = train_on_both(run, "em", *rows, loss=last, module=module, max_epochs=self.n_epochs_)
         warn_of_reasons(self.diagnostics_, stacklevel=4)
 

@@ -24,11 +24,11 @@ def value_and_gradient(loss, z, y, **columns):
 
 
 # ---------------------------------------------------------------------------- posteriors
-def test_the_loss_of_posteriors_is_the_cross_entropy_of_these_and_of_clean_labels():
+def test_the_loss_of_posteriors_is_their_cross_entropy_and_that_of_weighted_clean_labels():
     z = torch.tensor(np.random.default_rng(0).normal(size=(6, 3)), dtype=torch.float32, requires_grad=True)
     posterior = np.random.default_rng(1).dirichlet(np.ones(3), 4)
-    row, y, is_clean = torch.tensor([2, 0, 0, 3, 0, 0]), torch.tensor([0, 0, 0, 0, 1, 2]), torch.arange(6) > 3
-    loss = PosteriorLoss(posterior, 0.7)(z, y, is_clean=is_clean, row=row)
+    row = torch.tensor([2, 0, 0, 3, 4, 5])
+    loss = PosteriorLoss(np.concatenate([posterior, 0.7 * np.eye(3)[1:]]))(z, row, row=row)
     log_f = torch.log(torch.softmax(z, 1))
     noisy = (log_f[:4] * torch.tensor(posterior[row[:4]], dtype=torch.float32)).sum()
     twin = -(noisy + 0.7 * (log_f[4, 1] + log_f[5, 2])) / 6

@@ -92,9 +92,12 @@ def test_the_number_of_epochs_with_the_highest_evidence_is_taken():
 )
 def test_the_weight_of_a_clean_sample_is_a_root_of_a_ratio_with_limits(n, n_clean, ratio):
     X, y, (X_clean, y_clean), _ = overlapping(n=n)
-    em = EMTransitionClassifier("linear", max_epochs=1, cv=2, random_state=0)
-    em.fit(X, y, meta=(X_clean[:n_clean], y_clean[:n_clean]))
-    assert em.net_.criterion_.clean_weight == pytest.approx(ratio**0.5)
+    proba = []
+    for weight in ("auto", ratio**0.5, 1.01 * ratio**0.5):
+        em = EMTransitionClassifier("linear", clean_weight=weight, max_epochs=1, cv=2, random_state=0)
+        proba.append(em.fit(X, y, meta=(X_clean[:n_clean], y_clean[:n_clean])).predict_proba(X))
+    np.testing.assert_array_equal(proba[0], proba[1])
+    assert (proba[0] != proba[2]).any()
 
 
 @pytest.mark.parametrize(("n", "largest", "steps"), [(1500, 68, 24), (180, 96, 3), (45, 128, 2)])
