@@ -78,9 +78,8 @@ class ForwardLoss(nn.Module):
         self.ignore_index = ignore_index
         T = np.asarray(transition_matrix)
         if T.ndim != 2 or T.min() < 0 or not np.allclose(T.sum(axis=1), 1, atol=1e-3):
-            kind = type(transition_matrix).__name__
-            fact = f"transition_matrix is a {kind} that is no matrix of probabilities, whose rows sum to 1"
-            raise ValueError(f"{fact}. Pass T, not log T, counts or the transpose.")
+            fact = f"transition_matrix is a {type(transition_matrix).__name__} that is no matrix of probabilities"
+            raise ValueError(f"{fact}, whose rows sum to 1. Pass T, not log T, counts or the transpose.")
         log_T = np.log(np.maximum(T, MIN_ENTRY, dtype=np.float64))
         by_label = torch.as_tensor(log_T.T.copy(), dtype=torch.get_default_dtype())
         # in column order in memory, since a step reads the columns of its labels
@@ -136,15 +135,11 @@ class ForwardLoss(nn.Module):
     def _columns(self, y: Tensor) -> Tensor:
         """Columns of log T at these labels, as rows."""
         theta = self.transition_logits
-        normalizer = torch.logsumexp(theta, 1) if theta.requires_grad else self._normalizer()
-        return _rows_at(theta.T, y).sub_(normalizer)
-
-    def _normalizer(self) -> Tensor:
-        """Log row sums of exp(logits)."""
-        logits = self.transition_logits
-        if self._known is None or self._known[0] is not logits or self._known[1] != _state(logits):
-            self._known = (logits, _state(logits), torch.logsumexp(logits.detach(), 1))
-        return self._known[2]
+        if theta.requires_grad:
+            return _rows_at(theta.T, y).sub_(torch.logsumexp(theta, 1))
+        if self._known is None or self._known[0] is not theta or self._known[1] != _state(theta):
+            self._known = (theta, _state(theta), torch.logsumexp(theta.detach(), 1))
+        return _rows_at(theta.T, y).sub_(self._known[2])
 
     @torch.no_grad()
     def set_counts(self, counts: Tensor, sums: Tensor, y: Tensor | None = None) -> None:
@@ -253,10 +248,9 @@ def _state(logits: Tensor) -> tuple[int, int]:
 def _by_row(logits: Tensor, y: Tensor, n_classes: int) -> tuple[Tensor, Tensor]:
     """Logits of shape (n, n_classes) and labels of shape (n,), from those of sequences, too."""
     if logits.shape != (*y.shape, n_classes):
-        raise ValueError(
-            f"logits have shape {tuple(logits.shape)}, but labels of shape {tuple(y.shape)} and T of {n_classes} "
-            f"classes require {(*y.shape, n_classes)}. If the classes are in dimension 1, pass logits.movedim(1, -1)."
-        )
+        needed = f"labels of shape {tuple(y.shape)} and T of {n_classes} classes require {(*y.shape, n_classes)}"
+        advice = "If the classes are in dimension 1, pass logits.movedim(1, -1)"
+        raise ValueError(f"logits have shape {tuple(logits.shape)}, but {needed}. {advice}.")
     return (logits, y) if y.ndim == 1 else (logits.reshape(-1, n_classes), y.reshape(-1))
 
 
@@ -272,10 +266,8 @@ def _rows_at(table: Tensor, y: Tensor) -> Tensor:
     try:
         return table.index_select(0, y)
     except IndexError as error:
-        raise ValueError(
-            f"labels of type {y.dtype} are {y.min()} to {y.max()}, but must be integers from 0 to {len(table) - 1}. "
-            "Set labels to ignore to -100."
-        ) from error
+        fact = f"labels of type {y.dtype} are {y.min()} to {y.max()}, but must be integers from 0 to {len(table) - 1}"
+        raise ValueError(f"{fact}. Set labels to ignore to -100.") from error
 
 
 # ---------------------------------------------------------------------------- weighted cross-entropy

@@ -93,10 +93,8 @@ class VerifiedKFold(BaseCrossValidator):
         """
         columns = split_columns(y, y_verified, groups=groups)
         if columns.verified is None:
-            raise ValueError(
-                f"VerifiedKFold requires verified labels. Pass y as a data frame with a column {VERIFIED!r}, or pass "
-                "y_verified after sklearn.set_config(enable_metadata_routing=True)."
-            )
+            advice = f"a column {VERIFIED!r} of y, or y_verified after set_config(enable_metadata_routing=True)"
+            raise ValueError(f"VerifiedKFold requires verified labels. Pass {advice}.")
         labels = read_labels(columns, _num_samples(columns.verified))
         verified = np.flatnonzero(labels.is_clean)
         kind = StratifiedKFold if labels.groups is None else StratifiedGroupKFold

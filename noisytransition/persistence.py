@@ -81,9 +81,8 @@ def read(path: Path, kind: str) -> Any:
             raise ValueError(f"it is a {label}")
         return _decoded(value, tensors)
     except Exception as error:  # a crafted file can raise any error
-        raise ValueError(
-            f"{str(path)!r} is not a saved {kind} of this release, or is damaged: {error}. Use another path."
-        ) from error
+        fact = f"{str(path)!r} is not a saved {kind} of this release, or is damaged: {error}"
+        raise ValueError(f"{fact}. Use another path.") from error
 
 
 def is_plain(value: Any) -> bool:
@@ -137,10 +136,8 @@ class FitState:
         for file in sorted(self.path.glob("*.stage")):
             saved = read(file, "fit")
             if changed := sorted({name for name, _ in saved["fingerprint"].items() ^ fingerprint.items()}):
-                raise ValueError(
-                    f"the fit saved in {str(path)!r} differs from this one in {changed}. Use the same data and "
-                    "parameters, delete the folder, or use another path."
-                )
+                fact = f"the fit saved in {str(path)!r} differs from this one in {changed}"
+                raise ValueError(f"{fact}. Use the same data and parameters, delete the folder, or use another path.")
             self.seed = saved["seed"]
 
     def saved(self, stage: str) -> dict[str, Any] | None:
@@ -202,10 +199,8 @@ def _learned(thing: Any, *, is_needed: bool) -> dict[str, tuple[bool, Any]]:
         if is_plain(saved):
             learned[name] = is_part, saved
         elif is_needed or is_part:
-            raise ValueError(
-                f"{type(thing).__name__}.{name} cannot be saved. Use one attribute for each module or optimiser, and "
-                "numbers, text, arrays, tensors, or lists, tuples and dictionaries of these for other state."
-            )
+            advice = "one attribute for each module or optimiser, and numbers, text, arrays or tensors for other state"
+            raise ValueError(f"{type(thing).__name__}.{name} cannot be saved. Use {advice}.")
     return learned
 
 

@@ -1,13 +1,13 @@
 """Updates of the parameters of a loss: skorch callbacks that also run before and after each step."""
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.utils.data import Dataset
 
 from .losses import ForwardLoss
@@ -16,9 +16,6 @@ from .nets import CleanBatches, NoisyLabelNet, Update
 from .nets._rows import Batch
 
 __all__ = ["ByGradient", "MetaGradient", "PosteriorCounts", "Truncation", "Update"]
-
-# Prefix of the names of the loss's parameters, which distinguishes them from parameters of the module
-_PREFIX = "criterion_."
 
 
 class ByGradient(Update):
@@ -34,17 +31,12 @@ class ByGradient(Update):
     def __init__(self, lr: float | None = None) -> None:
         self.lr = lr
         if lr is None:
-            self.param_groups = [(f"{_PREFIX}*", {"weight_decay": 0.0})]
-
-    def in_optimizer(self, loss: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
-        """Yield all parameters of the loss, which then require gradients, under prefixed names."""
-        loss.requires_grad_(True)
-        if self.lr is None:
-            yield from ((f"{_PREFIX}{name}", parameter) for name, parameter in loss.named_parameters())
+            self.param_groups = [("criterion_.*", {"weight_decay": 0.0})]
 
     def on_train_begin(self, net: NoisyLabelNet, **kwargs: Any) -> None:
-        """Create the optimiser of the loss's parameters, now that the loss is on the device."""
+        """Require gradients; create the optimiser of the loss's parameters, now that the loss is on the device."""
         super().on_train_begin(net, **kwargs)
+        net.criterion_.requires_grad_(True)
         if self.lr is not None:
             self.optimizer_ = torch.optim.SGD(net.criterion_.parameters(), lr=self.lr)
 
@@ -259,8 +251,7 @@ class Truncation(Update):
         self.kept_ = torch.zeros(int(rows.max()) + 1, dtype=torch.bool)
         self.kept_[rows] = torch.cat(kept)
         if not self.kept_.any():
-            fact = f"truncation={self.threshold} leaves no sample to train on"
-            warnings.warn(f"{fact}. Lower it, or start later.", stacklevel=2)
+            warnings.warn(f"truncation={self.threshold} leaves no sample to train on; lower it.", stacklevel=2)
 
     def before_step(self, net: NoisyLabelNet, batch: Batch) -> None:
         """Set the weights of the samples of the batch."""

@@ -303,10 +303,8 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         """Raise for several sources, and without clean data if the method needs it; warn of stratified samples."""
         sources = run.labels.by_source
         if sources is not None:
-            raise ValueError(
-                f"{type(self).__name__} accepts labels of one source, but got {sources.names.tolist()[:3]}. "
-                "Pass one column of labels and a column 'verified', or use EMTransitionClassifier."
-            )
+            fact = f"{type(self).__name__} accepts labels of one source, but got {sources.names.tolist()[:3]}"
+            raise ValueError(f"{fact}. Pass one column of labels and 'verified', or use EMTransitionClassifier.")
         if not self._needs_clean_data:
             return
         if not run.n_clean:

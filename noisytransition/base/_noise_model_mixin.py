@@ -101,10 +101,8 @@ class NoiseModelMixin:
         model = self._model()
         of_fit = getattr(self, "oof_proba_", None)
         if of_fit is None:
-            raise ValueError(
-                f"needs_verification requires oof_proba_, which {type(self).__name__} has not. Use "
-                "TransitionClassifierCV, EMTransitionClassifier or LabelNoiseModel."
-            )
+            advice = "Use TransitionClassifierCV, EMTransitionClassifier or LabelNoiseModel"
+            raise ValueError(f"needs_verification requires oof_proba_, which {type(self).__name__} has not. {advice}.")
         return reasons_to_verify(model, self.predict_proba(X), y_noisy, groups, model._samples_of_fit(of_fit))
 
     # ---- labels

@@ -34,11 +34,8 @@ def warn_if_unscaled(rows: Rows, clean: Rows) -> None:
     some, of_clean = (of.source[:: len(of) // _COMPARED_ROWS + 1].astype(np.float64) for of in (rows, clean))
     distance = np.abs(of_clean.mean(axis=0) - some.mean(axis=0))
     if np.median(distance / np.maximum(some.std(axis=0), 1e-12)) > _FAR:
-        warnings.warn(
-            "The clean samples are far from X in most features, so they are probably not scaled in the same way. A "
-            "Pipeline does not transform meta: use y_verified, or X_clean with transform_input=['X_clean'].",
-            stacklevel=5,
-        )
+        fact = "The clean samples are not scaled in the same way as X. A Pipeline does not transform meta"
+        warnings.warn(f"{fact}: use y_verified, or X_clean with transform_input=['X_clean'].", stacklevel=5)
 
 
 def warn_of_copies(rows: Rows, clean: Rows) -> None:
@@ -48,8 +45,8 @@ def warn_of_copies(rows: Rows, clean: Rows) -> None:
     n_copies = sum(hash(row.astype(dtype).tobytes()) in different for row in clean.source)
     by_chance = len(clean) * (1 - len(different) / len(rows))
     if n_copies > 2 * by_chance + _BY_CHANCE:
-        fact = f"{n_copies} of the {len(clean)} clean samples are also in X and count twice"
-        warnings.warn(f"{fact}. Pass their labels as y_verified instead.", stacklevel=5)
+        text = f"{n_copies} of the {len(clean)} clean samples are also in X. Pass their labels as y_verified instead."
+        warnings.warn(text, stacklevel=5)
 
 
 def warn_of_groups(X: Any, y: NDArray[np.intp]) -> None:
@@ -130,9 +127,7 @@ def warn_of_equal_shares(noisy: NDArray[np.int64], clean: NDArray[np.int64], cla
     if not is_balanced(of_clean) or of_noisy[most] <= _UNEQUAL * of_noisy[least]:
         return
     names = classes.tolist()
-    warnings.warn(
-        f"There are {of_clean[0]} clean samples of each class, but {of_noisy[most]:,} noisy labels {names[most]!r} and "
-        f"{of_noisy[least]:,} {names[least]!r}. Stratified clean samples bias T and the probabilities: draw them at "
-        "random or use EMTransitionClassifier(verified_sampling='stratified').",
-        stacklevel=4,
-    )
+    labels = f"{of_noisy[most]:,} noisy labels {names[most]!r} and {of_noisy[least]:,} {names[least]!r}"
+    fact = f"There are {of_clean[0]} clean samples of each class, but {labels}: stratified ones bias T"
+    advice = "Draw them at random or use EMTransitionClassifier(verified_sampling='stratified')"
+    warnings.warn(f"{fact}. {advice}.", stacklevel=4)

@@ -92,10 +92,8 @@ def named_callbacks(params: Mapping[str, Any]) -> list[tuple[str, Callback]]:
     for _, callback in named:
         score = str(getattr(callback, "monitor", None))
         if params.get("train_split") is None and score.startswith("valid_") and "clean" not in score:
-            raise ValueError(
-                f"{type(callback).__name__} monitors {score!r} of held-out samples, but there are none. Use "
-                "train_split=skorch.dataset.ValidSplit(10), or monitor='train_loss'."
-            )
+            fact = f"{type(callback).__name__} monitors {score!r} of held-out samples, but there are none"
+            raise ValueError(f"{fact}. Use train_split=skorch.dataset.ValidSplit(10), or monitor='train_loss'.")
     return named
 
 

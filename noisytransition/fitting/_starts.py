@@ -78,8 +78,8 @@ def _from_warm_up(
         return confusion_transition_matrix(net.predict_proba(run.noisy), run.noisy.label)
     of_noisy = None
     if absent := classes_without_clean_rows(run):
-        fact = f"No clean sample of class {shortened(absent)}: an anchor point gives its row of the initial T"
-        warnings.warn(f"{fact}. Verify samples of this class.", stacklevel=5)
+        text = f"No clean sample of class {shortened(absent)}: an anchor point gives its row of T. Verify some."
+        warnings.warn(text, stacklevel=5)
         of_noisy = net.predict_proba(run.noisy)
     return gold_start(of_noisy, net.predict_proba(run.clean), run.clean.label, is_shrunk=name == "gold-shrunk")
 

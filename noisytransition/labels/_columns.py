@@ -91,11 +91,9 @@ def _one_dimensional(y: Any, n: int, name: str) -> Any:
         raise ValueError(f"{name} is sparse. Pass a 1-d array: {name}.toarray().ravel().")
     labels = as_array(y, name)
     if labels.ndim > 1 and labels.shape[1:] != (1,):
-        raise ValueError(
-            f"{name} should be a 1d array of labels, got an array of shape {labels.shape}. Convert one-hot labels by "
-            f"{name}.argmax(axis=1). Pass a data frame with a column {VERIFIED!r} or one for each source, but not to "
-            "cross_val_predict, which converts it: use `oof_proba_` of EMTransitionClassifier."
-        )
+        advice = f"Pass a data frame with a column {VERIFIED!r} or one for each source, or {name}.argmax(axis=1)"
+        hint = "cross_val_predict converts data frames: use `oof_proba_` of EMTransitionClassifier"
+        raise ValueError(f"{name} should be a 1d array of labels, got shape {labels.shape}. {advice}. {hint}.")
     if labels.ndim != 1:
         from sklearn.utils import column_or_1d
 
@@ -199,8 +197,8 @@ class SourceLabels(NamedTuple):
         for source, codes, n in zip(self.names.tolist(), used, n_labels, strict=True):
             alone = [label for label in self.labels[codes].tolist() if label not in shared]
             if len(used) > 1 and len(codes) > 1 and (len(alone) == len(codes) or len(alone) > max(n / 2, _FEW_LABELS)):
-                fact = f"column {source!r} of {name} has labels such as {alone[0]!r} that no other column has"
-                raise ValueError(f"{fact}. Drop columns that are no labels.")
+                fact = f"has labels such as {alone[0]!r} that no other column has"
+                raise ValueError(f"column {source!r} of {name} {fact}. Drop columns that are no labels.")
 
     def at(self, rows: NDArray[np.integer]) -> NDArray[np.integer]:
         """Codes of samples at these positions; -1 where the position is -1."""
@@ -265,8 +263,7 @@ def _wide_form(y: Any, names: list[Any], name: str) -> tuple[Any, SourceLabels]:
     # -1 is missing, as in Snorkel; -1 and 1 without other labels are two classes
     if labels.dtype.kind in "if" and len(labels) and labels[0] == -1 and labels.tolist() not in ([-1], [-1, 1]):
         if labels.tolist() == [-1, 0, 1]:
-            fact = f"{name} has the labels -1, 0 and 1; -1 is treated as missing"
-            warnings.warn(f"{fact}. If it is a class, rename the classes.", stacklevel=5)
+            warnings.warn(f"-1 of the labels -1, 0 and 1 in {name} is missing. Rename it if not.", stacklevel=5)
         labels = labels[1:]
         codes = np.maximum(codes - 1, -1)
     table = SourceLabels(names_of_times(_listed(names)), labels, codes.astype(np.int32))

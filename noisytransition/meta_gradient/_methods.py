@@ -347,10 +347,8 @@ def look_ahead(
             point.set_generators(point.after)  # the next method must draw the same dropout masks
         else:
             return LookAhead(point.logits, tangent, loss, method)
-    raise NotImplementedError(
-        f"none of the methods {methods} can differentiate {type(module).__name__}. "
-        "Use the default methods, or layers that autograd can differentiate."
-    )
+    fact = f"none of the methods {methods} can differentiate {type(module).__name__}"
+    raise NotImplementedError(f"{fact}. Use the default methods, or layers that autograd can differentiate.")
 
 
 def _rule_is_missing(error: RuntimeError) -> bool:

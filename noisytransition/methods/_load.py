@@ -61,10 +61,8 @@ def load(
     """
     content = read(Path(path), "classifier")
     if content["module"] is not None and module is None:
-        raise ValueError(
-            f"{str(path)!r} contains the weights of {content['module']} but not its code. Pass its class or an "
-            "instance: load(path, module=...)."
-        )
+        fact = f"{str(path)!r} contains the weights of {content['module']} but not its code"
+        raise ValueError(f"{fact}. Pass its class or an instance: load(path, module=...).")
     if missing := [k for k in content["not_saved"] if k not in net_params and not isinstance(module, nn.Module)]:
         raise ValueError(f"{missing} cannot be saved. Pass them again: load(path, {missing[0]}=...).")
     from . import METHODS  # at module level, the import would be circular

@@ -44,10 +44,8 @@ class Standardise(nn.Flatten):
         """Standardised samples."""
         flat = super().forward(x)
         if flat.shape[1] != len(self.mean):
-            raise ValueError(
-                f"samples of shape {tuple(x.shape[1:])} have {flat.shape[1]} values, but those of fit have "
-                f"{len(self.mean)}. Pass samples of the same shape."
-            )
+            fact = f"{flat.shape[1]} values, but those of fit have {len(self.mean)}"
+            raise ValueError(f"samples of shape {tuple(x.shape[1:])} have {fact}. Pass samples of the same shape.")
         return (flat - self.mean) / self.scale
 
 
@@ -94,12 +92,9 @@ class Update(Callback):
     ``transition_history_`` has T at the start and after each epoch, if the loss has a T of at most 500 classes.
     """
 
-    #: parameter groups of the network's optimiser, as in skorch: (pattern of names, settings)
+    #: parameter groups of the network's optimiser, as in skorch: (pattern of names, settings). If there are some, it
+    #: also updates the parameters of the loss, whose names have the prefix ``criterion_.``
     param_groups: Sequence[tuple[str, dict[str, Any]]] = ()
-
-    def in_optimizer(self, loss: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
-        """Yield named parameters of the loss that the network's optimiser updates; none by default."""
-        yield from ()
 
     def before_step(self, net: "NoisyLabelNet", batch: Batch) -> None:
         """Run before each step of the network; the batch is on the device."""
@@ -287,10 +282,8 @@ class NoisyLabelNet(NeuralNetClassifier):
         """Run an epoch; raise if it has no training batch, or a training loss that is not finite."""
         super().run_single_epoch(iterator, training, prefix, step_fn, **fit_params)
         if training and not self.history[-1, "train_batch_count"]:
-            raise ValueError(
-                "an epoch has no batch: iterator_train__drop_last=True with fewer samples than batch_size="
-                f"{self.batch_size}. Lower batch_size, or omit drop_last."
-            )
+            fact = f"an epoch has no batch: drop_last=True with fewer samples than batch_size={self.batch_size}"
+            raise ValueError(f"{fact}. Lower batch_size, or omit iterator_train__drop_last.")
         losses = [batch["train_loss"] for batch in self.history[-1]["batches"] if "train_loss" in batch]
         if bad := [loss for loss in losses if not np.isfinite(loss)]:
             raise DivergenceError(f"the training loss is {bad[0]} in epoch {len(self.history)}: {_advice(self)}")
@@ -327,8 +320,8 @@ class NoisyLabelNet(NeuralNetClassifier):
         """Yield parameters of the modules, and parameters of the criterion in the network's optimiser."""
         for name in self._modules:
             yield from getattr(self, f"{name}_").named_parameters()
-        if self.update is not None:
-            yield from self.update.in_optimizer(self.criterion_)
+        if self.update is not None and self.update.param_groups:
+            yield from self.criterion_.named_parameters(prefix="criterion_")
 
     # ---- callbacks
     @property
@@ -411,10 +404,8 @@ def _logits_of_two(net: "NoisyLabelNet", rows: Rows) -> object:
             return logits_of(module, x)
     except Exception as error:
         batch = each_part(lambda part: f"shape {tuple(part.shape)} and type {part.dtype}", x)
-        raise ValueError(
-            f"{type(module).__name__} does not accept a batch of {batch}: {error}. "
-            "Check the module's inputs and that samples have one shape, or cast batches by dtype=."
-        ) from error
+        advice = "Check the module's inputs and that samples have one shape, or cast batches by dtype="
+        raise ValueError(f"{type(module).__name__} does not accept a batch of {batch}: {error}. {advice}.") from error
     finally:
         module.train()
 
@@ -422,21 +413,14 @@ def _logits_of_two(net: "NoisyLabelNet", rows: Rows) -> object:
 def _check_logits(logits: object, name: str, n: int, classes: NDArray) -> None:
     if not isinstance(logits, Tensor) or logits.shape != (n, len(classes)):
         shape = tuple(getattr(logits, "shape", ())) or type(logits).__name__
-        listed = f"{classes[:10].tolist()}{' ...' if len(classes) > 10 else ''}"
-        raise ValueError(
-            f"{name} returns shape {shape} for {n} samples. With {len(classes)} classes {listed}, it must "
-            f"return one logit per class, shape {(n, len(classes))}."
-        )
+        expected = f"one logit per class, shape {(n, len(classes))}, for the classes {classes[:10].tolist()}"
+        raise ValueError(f"{name} returns shape {shape} for {n} samples. It must return {expected}.")
     if bool(torch.isnan(logits).any()) or bool(torch.isposinf(logits).any()):
-        raise ValueError(
-            f"{name} returns NaN or infinite logits before training. Scale X (StandardScaler; images to 0..1), and "
-            "check the module."
-        )
+        advice = "Scale X (StandardScaler; images to 0..1), and check the module"
+        raise ValueError(f"{name} returns NaN or infinite logits before training. {advice}.")
     if bool((logits >= 0).all()) and bool(((logits.double().sum(1) - 1).abs() < _SUM_TO_ONE).all()):
-        raise ValueError(
-            f"{name} returns probabilities (non-negative, with sum 1), but must return logits. Remove its last "
-            "softmax; predict_proba applies one."
-        )
+        fact = f"{name} returns probabilities (non-negative, with sum 1), but must return logits"
+        raise ValueError(f"{fact}. Remove its last softmax; predict_proba applies one.")
 
 
 # ---------------------------------------------------------------------------- in a training and after it
@@ -452,10 +436,9 @@ def check_proba(net: "NoisyLabelNet", proba: NDArray) -> None:
     """Raise if a probability is not finite."""
     bad = np.flatnonzero(~np.isfinite(proba).all(axis=1))
     if len(bad):
-        raise DivergenceError(
-            f"{type(net.plain_module_).__name__} returns outputs that are not finite for {len(bad)} of {len(proba)} "
-            f"samples, the first at position {bad[0]}. Scale X as for fit, and check it for NaN."
-        )
+        fact = f"outputs that are not finite for {len(bad)} of {len(proba)} samples, the first at position {bad[0]}"
+        name = type(net.plain_module_).__name__
+        raise DivergenceError(f"{name} returns {fact}. Scale X as for fit, and check it for NaN.")
 
 
 def _advice(net: "NoisyLabelNet") -> str:

@@ -189,8 +189,8 @@ class LabelNoiseModel:
         out_of_fold, labels, c = read_out_of_fold(proba, columns, clean, classes, sample_weight)
         check_prior(self.prior, c)
         if not len(out_of_fold.clean) and self.proba_of is None:
-            advice = "pass proba_of, 'noisy' if the classifier was trained on noisy labels, else 'true'"
-            raise ValueError(f"no sample is verified. Enter true labels in y_verified; or {advice}.")
+            advice = "Pass y_verified; or proba_of, 'noisy' if the classifier was trained on noisy labels, else 'true'"
+            raise ValueError(f"no sample is verified. {advice}.")
         anchors = None
         if self.proba_of == "noisy" and not len(out_of_fold.clean):
             out_of_fold, anchors = denoised(out_of_fold, c)
@@ -420,8 +420,7 @@ class LabelNoiseModel:
 
     def _error_bars(self, error: type[Exception] = ValueError) -> TransitionUncertainty:
         if self.uncertainty_ is None:
-            reason = f"they require a fit by maximum likelihood, and at most {MOST_CLASSES} classes"
-            raise error(f"T of {len(self.classes_)} classes has no error bars: {reason}.")
+            raise error(f"T has no error bars: they require a fit to samples of at most {MOST_CLASSES} classes.")
         return self.uncertainty_
 
     # ---- shares
