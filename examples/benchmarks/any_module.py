@@ -1,13 +1,12 @@
 """Compare the defaults of `MetaTransitionClassifier` with cross-entropy and GLC on ten modules, five draws of each.
 
-    python examples/benchmarks/any_module.py --data DATA --features FEATURES --jobs 2
+    python examples/benchmarks/any_module.py --jobs 2
     python examples/benchmarks/any_module.py --report    # only write the page
 
 All methods have the library's defaults, and the same module and samples. A draw has its own samples, noise and initial
 weights. "T fixed" is `MetaTransitionClassifier` with ``transition_lr=0``: the initial T, and the number of epochs with
-the lowest clean loss (two draws). Inputs of "digits" are 0 to 16, without scaling. FEATURES has ``cifar10_train.npy``
-and ``cifar10_test.npy`` from ``examples/paper/features.py``, and DATA the labels of CIFAR-10; without them its rows are
-omitted. Test labels and the true T are only used in the table.
+the lowest clean loss (two draws). Inputs of "digits" are 0 to 16, without scaling. Test labels and the true T are only
+used in the table.
 """
 
 import argparse
@@ -38,7 +37,7 @@ from noisytransition import (
     flip_labels,
     transition_error,
 )
-from noisytransition.transition import cifar10_noise, digits_noise, pair_noise, symmetric_noise
+from noisytransition.transition import digits_noise, pair_noise, symmetric_noise
 
 OUT = RESULTS / "any_module.jsonl"
 # "T fixed" has the first two draws only
@@ -118,18 +117,18 @@ MODULES = {
 
 
 # ---------------------------------------------------------------------------- data
-def digits(kind, seed, _, scale=16.0):
+def digits(kind, seed, scale=16.0):
     """Load scikit-learn's digits with 100 clean samples; values from 0 to `scale`."""
     data = problems.digits(f"{kind}-{RATE}", seed)
     return data._replace(**{name: scale * getattr(data, name) for name in ("X", "X_clean", "X_test")})
 
 
-def generated(make, n_clean, kind, seed, _):
+def generated(make, n_clean, kind, seed):
     """Draw 3,000 noisy samples of a generated data set."""
     return make(f"{kind}-{RATE}", seed, n=3000, n_clean=n_clean, n_test=3000)
 
 
-def texts(kind, seed, _):
+def texts(kind, seed):
     """Load SciPy's docstrings as numbers of words; the class is the module."""
     texts, y = docstring_texts()
     words = CountVectorizer(max_features=N_WORDS - 1)
@@ -138,18 +137,6 @@ def texts(kind, seed, _):
     X = np.array([t + [0] * (LENGTH - len(t)) for t in tokens])
     rows = np.random.default_rng(seed).permutation(len(y))
     return noisy(X, y, rows[:600], rows[600:675], rows[675:], TRANSITIONS[kind](5), seed)
-
-
-def cifar10(kind, seed, folders):
-    """Load 5,000 noisy and 200 clean images of CIFAR-10 as standardised features."""
-    data, features = folders
-    X, X_test = (np.load(features / f"cifar10_{part}.npy", mmap_mode="r") for part in ("train", "test"))
-    y, y_test = (np.load(data / f"y_{part}.npy") for part in ("train", "test"))
-    rows = np.random.default_rng(seed).permutation(len(y))[:5200]
-    X, y = np.concatenate([X[rows], X_test]).astype(np.float32), np.concatenate([y[rows], y_test])
-    X = (X - X[:5000].mean(0)) / X[:5000].std(0)
-    T = cifar10_noise(RATE) if kind == "asymmetric" else TRANSITIONS[kind](10)
-    return noisy(X, y, slice(5000), slice(5000, 5200), slice(5200, None), T, seed)
 
 
 def noisy(X, y, train, clean, test, T, seed):
@@ -171,25 +158,23 @@ DATA = {
     "Gaussians": (partial(generated, problems.gaussians, 150), NO_NAMES, ["linear", "2 hidden layers", "batch norm"]),
     "table": (partial(generated, problems.table, 100), NO_NAMES, ["1 hidden layer", "3 hidden layers, tanh"]),
     "docstrings": (texts, NO_NAMES, ["words"]),
-    "CIFAR-10 features": (cifar10, ALL, ["linear", "1 hidden layer"]),
 }
 
 
 # ---------------------------------------------------------------------------- fits
-def cells(with_features):
+def cells():
     """List the cells: data set, noise, module and draw."""
     return [
         (data, kind, module, draw)
         for draw, (data, (_, kinds, modules)) in product(DRAWS, DATA.items())
-        if with_features or data != "CIFAR-10 features"
         for kind, module in product(kinds, modules)
     ]
 
 
-def run(data, kind, module, draw, folders):
+def run(data, kind, module, draw):
     """Fit all methods to one draw."""
     torch.set_num_threads(1)
-    samples = DATA[data][0](kind, draw, folders)
+    samples = DATA[data][0](kind, draw)
     T = samples.transition_matrix
     torch.manual_seed(draw)
     net = MODULES[module](samples.X.shape[1], len(T))
@@ -241,15 +226,12 @@ def report(rows):
 def main():
     """Run the missing cells, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, help="folder of the labels of CIFAR-10")
-    parser.add_argument("--features", type=Path, help="folder of the features of CIFAR-10")
     parser.add_argument("--jobs", type=int, default=2, help="number of processes")
     parser.add_argument("--report", action="store_true", help="only write the page of the existing results")
     args = parser.parse_args()
     if not args.report:
         done = {(row["data"], row["noise"], row["module"], row["draw"]) for row in read_rows(OUT)}
-        todo = [(*cell, (args.data, args.features)) for cell in cells(args.features is not None) if cell not in done]
-        run_all(run, todo, OUT, args.jobs)
+        run_all(run, [cell for cell in cells() if cell not in done], OUT, args.jobs)
     report(read_rows(OUT))
 
 
