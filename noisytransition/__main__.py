@@ -69,9 +69,8 @@ def read(options: argparse.Namespace) -> tuple[Any, Any, list[str]]:
     options.verified = options.verified or ("verified" if "verified" in table else None)
     single = filter(None, [options.verified, options.text, options.group, options.sample, options.source])
     named = [*options.label, *options.features, *single]
-    for name in named:
-        if name not in table:
-            raise ValueError(f"no column {name!r} among {list(table)}.")
+    if unknown := [name for name in named if name not in table]:
+        raise ValueError(f"no column {', '.join(map(repr, unknown))} among {list(table)}.")
     for name in options.label:
         check_labels(table[name].dropna(), name)
     labels = table[options.label]
@@ -92,7 +91,7 @@ def read(options: argparse.Namespace) -> tuple[Any, Any, list[str]]:
 
 
 def read_table(path: Path, encoding: str) -> Any:
-    """Read a CSV, Excel or Parquet file. The separator of a CSV file is the one that gives most columns."""
+    """Read a CSV, Excel or Parquet file; a CSV file by the separator of most columns and decimal of most numbers."""
     import pandas as pd
 
     if path.suffix == ".parquet":
@@ -104,8 +103,7 @@ def read_table(path: Path, encoding: str) -> Any:
             sep = max(",;\t", key=lambda sep: pd.read_csv(path, sep=sep, encoding=encoding, nrows=0).shape[1])
             points = [point for point in ".," if point != sep]
             tables = [pd.read_csv(path, sep=sep, decimal=d, encoding=encoding, low_memory=False) for d in points]
-            of_point, of_comma = (set(of.select_dtypes("number")) for of in (tables[0], tables[-1]))
-            table = tables[-1] if of_point < of_comma else tables[0]  # more numbers, and none less
+            table = max(tables, key=lambda of: of.select_dtypes("number").shape[1])
         except UnicodeError:
             raise ValueError(f"{path} is not encoded as {encoding}. Try --encoding cp1252 or utf-16.") from None
     return table.reset_index(drop=True).rename(columns=str)
@@ -154,9 +152,7 @@ def encoded(table: Any, others: list[str], options: argparse.Namespace) -> tuple
     if names == [options.text]:
         return shown[options.text].to_numpy(), make_pipeline(TfidfVectorizer(), classifier), shown
     ids = [name for name, of in table[names].items() if name in others and of.is_unique and of.dtype.kind not in "fcmM"]
-    left_out = "".join(
-        f". {name!r} differs in every row: name it in --features, or pass text as --text" for name in ids
-    )
+    left_out = "".join(f". {name!r} differs in every row: pass it as --features, or as --text" for name in ids)
     features = [name for name in names if name not in ids]
     if not features:
         raise ValueError(f"no features are left: pass --text, --features or --embeddings{left_out}.")

@@ -44,14 +44,8 @@ _CHOSEN = (
     "verified samples were chosen because their labels look wrong, so scores and class shares are biased; pass the "
     "probabilities of their draw as verified_probability, or verify samples drawn at random"
 )
-_UNKNOWN_SHARES = (
-    "each class has the same number of clean samples, unlike the noisy samples; if the clean samples are stratified, "
-    "set verified_sampling='stratified'"
-)
-_NOT_VERIFIED = (
-    "no sample is verified: T rests on {} alone, and its error bars are too short; verify 50 samples, such as those of "
-    "suggest_samples"
-)
+_UNKNOWN_SHARES = "as many clean samples of each class; if stratified, set verified_sampling='stratified'"
+_NOT_VERIFIED = "no sample is verified: T rests on {} alone, and its error bars are too short; verify 50 samples"
 
 
 def diagnose(fit: NoiseFit, bars: TransitionUncertainty | None, classes: NDArray) -> dict[str, str]:
@@ -69,15 +63,12 @@ def diagnose(fit: NoiseFit, bars: TransitionUncertainty | None, classes: NDArray
         differ = balanced and shares_differ(of.n_clean, fit.counts.sum(axis=1))
         found = {
             "codes": _codes(fit, bars, classes),
-            "missing_class": _named(
-                "no clean sample of class {}; verify some samples of it", classes[of.n_clean[:c] == 0]
-            ),
+            "missing_class": _named("no clean sample of class {}; verify some of it", classes[of.n_clean[:c] == 0]),
             "unknown_shares": _UNKNOWN_SHARES if is_random and differ else "",
             "chosen": _CHOSEN if is_random and of.is_chosen_by_suspicion() else "",
             "from_elsewhere": _from_elsewhere(fit, classes) if is_random and not balanced else "",
             "verified_labels": _named(
-                f"{len(fit.wrong_true_labels)} of {len(of.clean)} verified labels are probably wrong: they contradict "
-                "the classifier and the given label; check those at positions {} (counting verified samples only)",
+                "verified labels contradict classifier and given label; check the verified samples {} (counted from 0)",
                 fit.wrong_true_labels,
             ),
             "not_one_T": _not_one_T(fit),
@@ -89,9 +80,7 @@ def diagnose(fit: NoiseFit, bars: TransitionUncertainty | None, classes: NDArray
         low, high = bars.interval(0.9)
         wide = classes[np.diag(high - low) / 2 > _WIDE]
     found |= {
-        "no_probability": _named(
-            "class {} has probability 0 in all samples; use a classifier that was trained on it", never
-        ),
+        "no_probability": _named("class {} has probability 0 in all samples; train the classifier on it", never),
         "memorised": _memorised(fit),
         "not_separated": _named("the error bars of T are wide for class {}; verify more samples", wide),
     }

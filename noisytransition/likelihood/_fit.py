@@ -252,17 +252,14 @@ def _rectified(fit: NoiseFit) -> Rectified:
             channel, _ = fit_channel(proba[~out], y[~out], noisy[~out], T)
             of_pairs[out] = channel.posterior(proba[out], noisy[out])
     of_noisy = fit.channel.posterior(fit.calibrated(fit.best.proba), of.noisy)
-    sizes = np.bincount(of.noisy, minlength=len(T)) + of.pairs.sum(axis=0)
     known = of.noisy_of_clean >= 0
+    of_others, of_clean = of.weights or (np.ones(len(of.noisy)), np.ones(len(of.clean)))
+    design = np.append(of_others, of_clean[known])
+    sizes = np.bincount(np.append(of.noisy, noisy), design, len(T))
     # within a given label, weights of its draw are equal
-    weights = np.ones(len(y)) if of.drawn is None else of.weights_of_clean(fit.log_prior_ratio)[known]
-    design = None
-    if of.weights is not None:
-        weights = weights * of.weights[1][known]
-        design = np.append(of.weights[0], of.weights[1][known])
-        sizes = np.bincount(np.append(of.noisy, noisy), design, len(T))
+    of_draw = 1.0 if of.drawn is None else of.weights_of_clean(fit.log_prior_ratio)[known]
     of_labels = of_noisy, of.noisy, of_pairs, y, noisy
-    return rectified(fit.transition_matrix, *of_labels, weights, sizes, of.groups_of_pairs, design)
+    return rectified(fit.transition_matrix, *of_labels, of_draw * of_clean[known], sizes, design, of.groups_of_pairs)
 
 
 # ---------------------------------------------------------------------------- start, and predictions of clean samples

@@ -57,8 +57,8 @@ def rectified(
     noisy_of_pairs: NDArray[np.intp],
     weights: NDArray,
     sizes: NDArray,
+    design: NDArray,
     groups: NDArray | None = None,
-    design: NDArray | None = None,
 ) -> Rectified:
     r"""Correct T of the posteriors by the residuals of verified pairs.
 
@@ -67,8 +67,8 @@ def rectified(
     at random among those with the same given label, or have the weights of their draw. These shares, times the numbers
     of given labels, are the counts whose rows give a rectified T.
 
-    `sizes` are the numbers of all samples by given label, up to a factor. `groups` are those of dependent pairs,
-    `design` the weights of unverified samples and then of pairs in the population. Posteriors have shape (n, c) for
+    `sizes` are the numbers of all samples by given label, up to a factor. `design` has the weights of unverified
+    samples and then of pairs in the population, `groups` are those of dependent pairs. Posteriors have shape (n, c) for
     unverified and (m, c) for verified samples.
 
     References
@@ -77,8 +77,6 @@ def rectified(
     """
     posteriors = np.concatenate([of_noisy, of_pairs])
     labels = np.concatenate([noisy, noisy_of_pairs])
-    if design is None:
-        design = np.ones(len(labels))
     if groups is None:
         groups = np.arange(len(true))
     columns = []

@@ -798,10 +798,8 @@ class LabelNoiseModel:
         """Positions of the samples of `fit` among others; none unless the noisy labels there are those of `fit`."""
         samples = self.out_of_fold_
         rows = samples.positions
-        same = rows[-1] < len(noisy) and np.array_equal(
-            noisy[rows], samples.in_order(samples.noisy, samples.noisy_of_clean)
-        )
-        return rows if same else rows[:0]
+        of_fit = samples.in_order(samples.noisy, samples.noisy_of_clean)
+        return rows if rows[-1] < len(noisy) and np.array_equal(noisy[rows], of_fit) else rows[:0]
 
     def _by_source(self, labels: SourceLabels | None) -> NDArray | None:
         """Likelihood of all labels of each sample given each true class, up to a factor; None with one source."""

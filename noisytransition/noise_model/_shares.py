@@ -208,8 +208,8 @@ def predicted_classes(model: Any) -> NDArray[np.intp]:
     """Out-of-fold predicted class of each sample of the fit that is not verified."""
     if model._predicted is not None:
         return model._predicted[0]
-    proba = model.out_of_fold_.candidates[0].proba[:, : len(model.classes_)]
-    return model.calibrate(proba).argmax(axis=1)
+    samples = model._samples_of_fit()
+    return samples.proba[samples.true < 0].argmax(axis=1)
 
 
 class Population:
@@ -257,11 +257,11 @@ class Population:
         """Estimate the share of these samples whose noisy label, or else most probable class, is the true class."""
         if of_labels:
             return self.accuracy_of(self.of.noisy, self.of.noisy_of_clean, (used[0], used[1] & self._has_label()))
-        if self.model._predicted is not None:
-            of_noisy, of_verified = self.model._predicted
-            return self.accuracy_of(of_noisy, of_verified, used)
-        _, (_, proba_verified) = self._cross_fitted  # the model's calibration has seen the true labels of these
-        return self.accuracy_of(predicted_classes(self.model), proba_verified.argmax(axis=1), used)
+        predicted = self.model._predicted
+        if predicted is None:
+            _, (_, proba_verified) = self._cross_fitted  # the model's calibration has seen the true labels of these
+            predicted = predicted_classes(self.model), proba_verified.argmax(axis=1)
+        return self.accuracy_of(*predicted, used)
 
     def _has_label(self) -> NDArray[np.bool_]:
         """Mask of the verified samples with a noisy label."""
@@ -336,9 +336,7 @@ class Population:
         true = errors(self.truth, scores[1])[used[1]]
         predicted = errors(posteriors[0], scores[0])
         mean, variance, _ = _powered_mean(_stratified(predicted, of_verified, true, *self._design(used)))
-        weights = self.truth[used[1]] @ ratio
-        df = weights.sum() ** 2 / max((weights**2).sum(), TINY) - 1  # Kish, 1965
-        return mean, variance * _student(df)
+        return mean, variance * _student(effective_size(self.truth[used[1]] @ ratio) - 1)
 
     @property
     def _cross_fitted(self) -> tuple[list[NDArray], list[NDArray]]:

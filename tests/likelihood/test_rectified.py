@@ -66,12 +66,13 @@ def test_it_agrees_with_the_slow_twin(seed, weighted):
     weights = np.random.default_rng(seed).uniform(0.5, 2, 40) if weighted else np.ones(40)
     sizes = np.bincount(rows[2], minlength=3) + np.bincount(rows[5], minlength=3)
     model, *labels = rows
-    found = rectified(model.transition_matrix, *labels, weights, sizes).mean_with(model)
+    design = np.ones(len(labels[0]) + 40)
+    found = rectified(model.transition_matrix, *labels, weights, sizes, design).mean_with(model)
     T, std = twin(*rows, weights)
     np.testing.assert_allclose(found.transition_matrix, T, atol=1e-8)
     np.testing.assert_allclose(found.std, std, atol=1e-8)
     np.testing.assert_allclose(found.transition_matrix.sum(axis=1), 1)
-    scaled = rectified(model.transition_matrix, *labels, 7 * weights, sizes).mean_with(model)  # up to a factor
+    scaled = rectified(model.transition_matrix, *labels, 7 * weights, sizes, design).mean_with(model)  # up to a factor
     np.testing.assert_allclose(scaled.std, found.std)
     low, high = found.interval(0.9)
     assert ((low <= found.transition_matrix) & (found.transition_matrix <= high)).all()

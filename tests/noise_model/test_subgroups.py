@@ -87,11 +87,10 @@ def test_an_estimate_with_weights_is_that_of_repeated_samples():
     f, of_verified = (of / of.sum(axis=1, keepdims=True) for of in (f, of_verified))
     T = np.array([[0.7, 0.3], [0.2, 0.8]])
     sizes = np.bincount(np.append(label, given), np.concatenate(times))
-    found = rectified(T, f, label, of_verified, noisy, given, 1.0 * times[1], sizes, None, np.concatenate(times))
+    found = rectified(T, f, label, of_verified, noisy, given, 1.0 * times[1], sizes, np.concatenate(times))
     rows, pairs = (np.repeat(np.arange(len(of)), of) for of in times)
-    repeated = rectified(
-        T, f[rows], label[rows], of_verified[pairs], noisy[pairs], given[pairs], np.ones(len(pairs)), sizes
-    )
+    of_pairs = of_verified[pairs], noisy[pairs], given[pairs], np.ones(len(pairs))
+    repeated = rectified(T, f[rows], label[rows], *of_pairs, sizes, np.ones(len(rows) + len(pairs)))
     np.testing.assert_allclose(found.transition_matrix, repeated.transition_matrix)
 
 

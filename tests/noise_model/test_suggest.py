@@ -82,6 +82,15 @@ def test_a_draw_follows_from_random_state_and_all_samples_are_drawn_for_certain(
     assert doubt[rows].mean() > 1.3 * doubt[100:].mean()
 
 
+def test_without_verified_samples_probabilities_are_denoised_once():
+    """The doubt about a prediction is that of the denoised probabilities, whose posterior is `label_posterior`."""
+    proba, _, noisy = samples(0)
+    model = LabelNoiseModel(proba_of="noisy").fit(proba, noisy)
+    right = model.label_posterior()[np.arange(2000), model.calibrate(proba).argmax(axis=1)]
+    doubt = np.sqrt(right * (1 - right))
+    np.testing.assert_allclose(draw_sizes(model, "accuracy"), 0.5 / 2000 + 0.5 * doubt / doubt.sum())
+
+
 # ---------------------------------------------------------------------------- plans
 @pytest.mark.parametrize("target", ["shares", "accuracy"])
 def test_a_plan_of_shares_by_trial(model, target):
