@@ -11,8 +11,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from noisytransition.datasets import CIFAR10_CLASSES, CIFAR100_SUPERCLASSES, ComparisonData, make_noisy_data
+from noisytransition.datasets import ComparisonData, make_noisy_data
 from noisytransition.labels._arrays import check_label_indices
+
+CIFAR10_CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 
 # superclass -> classes; both are numbered alphabetically
 _TREE = {
@@ -38,6 +40,10 @@ _TREE = {
     "vehicles_2": "lawn_mower rocket streetcar tank tractor",
 }
 _CIFAR100_CLASSES = tuple(sorted(" ".join(_TREE.values()).split()))
+#: superclass index of each class
+CIFAR100_SUPERCLASSES = np.array(
+    [[name in of.split() for of in _TREE.values()].index(True) for name in _CIFAR100_CLASSES]
+)
 
 # label set of CIFAR-10N -> its key in CIFAR-10_human.pt
 _KEYS = {
@@ -101,8 +107,7 @@ def load_cifar100(
 
     Examples
     --------
-    >>> from cifar import load_cifar100
-    >>> from noisytransition.datasets import CIFAR100_SUPERCLASSES
+    >>> from cifar import CIFAR100_SUPERCLASSES, load_cifar100
     >>> from noisytransition.transition import superclass_noise
     >>> T = superclass_noise(CIFAR100_SUPERCLASSES, 0.4)
     >>> data = load_cifar100("data", noise=T, random_state=0)  # doctest: +SKIP

@@ -10,8 +10,15 @@ import pytest
 import torch
 from small_files import pixels
 
-from examples.cifar import _TREE, load_cifar10, load_cifar10h, load_cifar10n, load_cifar100
-from noisytransition.datasets import CIFAR10_CLASSES, CIFAR100_SUPERCLASSES
+from examples.cifar import (
+    _TREE,
+    CIFAR10_CLASSES,
+    CIFAR100_SUPERCLASSES,
+    load_cifar10,
+    load_cifar10h,
+    load_cifar10n,
+    load_cifar100,
+)
 from noisytransition.transition import cifar10_noise, superclass_noise
 
 torchvision = pytest.importorskip("torchvision")

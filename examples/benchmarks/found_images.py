@@ -18,8 +18,8 @@ from image_features import image_features
 from shared import markdown, publish, versions
 from sklearn.linear_model import LogisticRegression
 
+from examples.cifar import CIFAR10_CLASSES
 from noisytransition import TransitionClassifierCV
-from noisytransition.datasets import CIFAR10_CLASSES
 
 N, N_VERIFIED, N_SHOWN = 10_000, 500, 10
 DOCS = Path(__file__).parents[2] / "docs"

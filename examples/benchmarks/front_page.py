@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from examples.benchmarks.shared import markdown, read_rows, spread
-from noisytransition.datasets import CIFAR10_CLASSES
+from examples.cifar import CIFAR10_CLASSES
 
 ROOT = Path(__file__).parents[2]
 IGNORING, TUNED, OURS = "ignoring the noise", "fine-tuning", "EM, pairs"

@@ -14,10 +14,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
+from examples.cifar import CIFAR10_CLASSES
 from examples.paper.data import Places, load
 from examples.paper.run import RESULTS, data_of, fitted, matching
 from examples.paper.tables import cells
-from noisytransition.datasets import CIFAR10_CLASSES
 
 # smallest flip with an arrow
 LEAST = 0.05

@@ -10,7 +10,8 @@ import numpy as np
 from torch.utils.data import Dataset
 from torchvision.datasets import folder as images
 
-from noisytransition.datasets import CIFAR10_CLASSES, CIFAR100_SUPERCLASSES, make_noisy_data
+from examples.cifar import CIFAR10_CLASSES, CIFAR100_SUPERCLASSES
+from noisytransition.datasets import make_noisy_data
 
 NAMES = ("X_train.npy", "y_train.npy", "X_test.npy", "y_test.npy")
 # some copies of Tiny-ImageNet have two more classes at the end of wnids.txt

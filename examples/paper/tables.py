@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from examples.cifar import CIFAR100_SUPERCLASSES
 from noisytransition import (
     CrossEntropyClassifier,
     EMTransitionClassifier,
@@ -15,7 +16,6 @@ from noisytransition import (
     SModelClassifier,
     TRevisionClassifier,
 )
-from noisytransition.datasets import CIFAR100_SUPERCLASSES
 from noisytransition.methods import METHODS as ALL_METHODS
 from noisytransition.transition import cifar10_noise, pair_noise, superclass_noise, symmetric_noise
 

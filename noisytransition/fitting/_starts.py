@@ -12,7 +12,7 @@ from ..nets import NoisyLabelNet
 from ..noise_model._model import LabelNoiseModel
 from ..transition import anchor_transition_matrix, confusion_transition_matrix, denoise_proba, symmetric_noise
 from ..transition._checks import check_transition_matrix
-from ..transition._estimation import floor_transition_matrix, normalise_rows
+from ..transition._estimation import floor_transition_matrix, normalise_rows, pair_counts
 from ._run import FitContext
 
 # noise rate of "diagonal", typical for labels from crowdsourcing and rules: a choice, not measured
@@ -58,14 +58,11 @@ def start_of_transition(
 
 def _from_counts(run: FitContext) -> NDArray[np.float64]:
     """Estimate T from pairs of true and noisy labels; one pseudo-count per row of T keeps unseen flips possible."""
-    c = len(run.classes)
     noisy = run.labels.noisy_of_clean
-    is_pair = noisy >= 0
-    if not is_pair.any():
+    if not (noisy >= 0).any():
         raise ValueError("transition_init='count' needs clean samples with noisy labels: y_verified, or y_clean_noisy.")
-    weights = run.clean.columns.get("sample_weight", np.ones(len(noisy)))
-    counts = np.bincount((c * run.clean.label + noisy)[is_pair], weights[is_pair], minlength=c * c)
-    return normalise_rows(counts.reshape(c, c) + 1 / c)
+    c = len(run.classes)
+    return normalise_rows(pair_counts(run.clean.label, noisy, c, run.clean.columns.get("sample_weight")) + 1 / c)
 
 
 def _from_warm_up(

@@ -90,7 +90,7 @@ def class_indices(
     Also return the classes: as given, the sorted text labels of all, or all indices.
     """
     arrays = {name: as_array(y, name) for name, y in labels.items()}
-    are_text = {is_text(y) for y in arrays.values()}
+    are_text = {kind_of(of_one_type(y)) == "text" for y in arrays.values()}
     if len(are_text) > 1:
         raise ValueError(f"only one of {' and '.join(arrays)} has text labels. Use one kind of label.")
     if classes is not None:
@@ -176,11 +176,6 @@ def kind_of(labels: NDArray) -> str:
     """Kind of labels, as by `of_one_type`: bool, number, date or text."""
     names = {"b": "bool", "i": "number", "u": "number", "f": "number", "m": "date", "M": "date"}
     return names.get(labels.dtype.kind, "text")
-
-
-def is_text(labels: NDArray) -> bool:
-    """Whether labels are text."""
-    return labels.dtype.kind == "U" or (labels.dtype.kind == "O" and any(isinstance(v, str) for v in labels.flat))
 
 
 def has_minus_one(*labels: Any) -> bool:

@@ -183,10 +183,12 @@ def floor_transition_matrix(T: NDArray, floor: float) -> NDArray[np.float64]:
     return floor + (1 - len(T) * floor) * normalise_rows(np.maximum(T, floor) - floor)
 
 
-def pair_counts(first: NDArray[np.integer], second: NDArray[np.integer], n_classes: int) -> NDArray[np.intp]:
+def pair_counts(first: NDArray, second: NDArray, n_classes: int, weights: NDArray | None = None) -> NDArray:
     """Count the samples with first label i and second label j; without samples whose second label is missing (-1)."""
-    codes = (n_classes * first + second)[second >= 0]
-    return np.bincount(codes, minlength=n_classes**2).reshape(n_classes, n_classes)
+    known = second >= 0
+    of_known = None if weights is None else weights[known]
+    codes = (n_classes * first + second)[known]
+    return np.bincount(codes, of_known, minlength=n_classes**2).reshape(n_classes, n_classes)
 
 
 def finite_log(p: NDArray) -> NDArray[np.float64]:

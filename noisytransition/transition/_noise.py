@@ -139,7 +139,7 @@ def superclass_noise(superclasses: ArrayLike, rate: float) -> NDArray[np.float64
     Parameters
     ----------
     superclasses : array-like of shape (c,)
-        Superclass of each class; for CIFAR-100 `noisytransition.datasets.CIFAR100_SUPERCLASSES`.
+        Superclass of each class; for CIFAR-100 ``CIFAR100_SUPERCLASSES`` of ``examples/cifar.py``.
     rate : float in [0, 1]
         Probability r of a flip.
 
