@@ -253,7 +253,7 @@ def split_columns(
 def _wide_form(y: Any, names: list[Any], name: str) -> tuple[Any, SourceLabels]:
     """Most frequent label of each sample, and all labels of a data frame with one column per source."""
     if like := [column for column in names if str(column).lower() in _LIKE_VERIFIED]:
-        advice = f"Rename true labels to {VERIFIED!r}, probabilities of their draw to {PROBABILITY!r}, or the source"
+        advice = f"Rename it, true labels to {VERIFIED!r} and probabilities of their draw to {PROBABILITY!r}"
         raise ValueError(f"{name} has a column {like[0]!r}, which would be a source of noisy labels. {advice}.")
     n = len(y[names[0]])
     titles = {column: f"column {column!r} of {name}" for column in names}

@@ -156,25 +156,21 @@ def _from_elsewhere(fit: NoiseFit, classes: NDArray) -> str:
     difference = relevant_difference(of_clean, of_noisy, weights, groups) if m > 2 * k else None
     if difference is None:
         return ""
-    means = of_noisy.mean(axis=0)
     most = np.abs(difference).argmax()
-    fact = f"the verified samples differ from the others: the classifier predicts class {classes.tolist()[most]!r}"
-    mean = f"a mean probability of {means[most] + difference[most]:.2f} there and {means[most]:.2f} elsewhere"
-    return f"{fact} with {mean}; verify some samples drawn from all"
+    mean = of_noisy[:, most].mean()
+    fact = f"the mean probability of class {classes.tolist()[most]!r} is {mean + difference[most]:.2f} and {mean:.2f}"
+    return f"verified samples differ from the others: {fact}; verify some samples drawn from all"
 
 
 def _not_one_T(fit: NoiseFit) -> str:
     """Labels contradict the assumption that one T holds for all samples."""
     if fit.is_one_T and fit.conflict <= EVIDENCE:
         return ""
-    fact = "samples that look like another class have more wrong labels"
-    advice = "; verify samples that have a noisy label, so that T can be fitted to these pairs"
-    if fit.is_one_T:
-        fact = "clean and noisy samples contradict each other under one T"
-    elif fit.out_of_fold.pairs.any():
-        fact = "the verified pairs contradict one T for all samples"
-        advice = ", unless many verified labels are wrong"
-    return f"{fact}: the noise probably depends on the features, and T is an average over the samples{advice}"
+    advice = "verify samples that have a noisy label, so that T can be fitted to these pairs"
+    if fit.out_of_fold.pairs.any():
+        advice = "unless many verified labels are wrong, label_posterior knows this"
+    fact = "the labels contradict one T for all samples: the noise probably depends on the features"
+    return f"{fact}, and T is an average over the samples; {advice}"
 
 
 def _under_trained(out_of_fold: OutOfFold, weights: NDArray) -> str:
@@ -205,8 +201,7 @@ def _memorised(fit: NoiseFit) -> str:
     least = _AGREEMENT if fit.is_one_T else _AGREEMENT_WITHOUT_ONE_T
     if agreement - expected > least + _ERRORS_OF_AGREEMENT * (agreement * (1 - agreement) / n) ** 0.5:
         fact = f"the classifier agrees with {agreement:.0%} of the noisy labels, but T implies {expected:.0%}"
-        reason = "it has memorised labels or predicts the noisy label, or the noise depends on the features"
-        return f"{fact}: {reason}; use out-of-sample probabilities and verify samples"
+        return f"{fact}: use out-of-sample probabilities, and verify samples since the noise may depend on the features"
     of_noisy, of_clean = (proba.max(axis=1) for proba in fit.best[1:])
     if len(of_clean) < 2:
         return ""
@@ -217,5 +212,4 @@ def _memorised(fit: NoiseFit) -> str:
     if certain - clean <= _CERTAINTY + _ERRORS_OF_CERTAINTY * error:
         return ""
     fact = f"the classifier is more certain of noisy samples ({certain:.2f}) than of clean ones ({clean:.2f})"
-    reason = "labels were memorised, or clean samples have another distribution"
-    return f"{fact}: {reason}; use out-of-sample probabilities"
+    return f"{fact}: use out-of-sample probabilities, and clean samples of the same distribution"

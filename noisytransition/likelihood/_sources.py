@@ -58,18 +58,17 @@ class SourceFit(NamedTuple):
         found = {}
         correlation, pvalue, pair = self.dependence
         if pvalue < WARN_P:
-            who = f"{pair[0]!s} and {pair[1]!s}" if len(pair) else "sources"
-            fact = f"their errors in verified samples have a correlation of {correlation:.2f}"
-            weight = f"a mean weight of {self.weights.mean():.2f} in the posterior"
-            found["dependent_sources"] = f"{who} err together: {fact}. Held-out verified samples selected {weight}"
-        if (self.log_evidence > EVIDENCE).any():
-            order = np.argsort(-self.log_evidence)[: int((self.log_evidence > EVIDENCE).sum())]
-            named = ", ".join(f"{self.names[s]!s} ({self.right[s]:.0%} correct)" for s in order[:5])
-            more = f" and {len(order) - 5} others" if len(order) > 5 else ""
-            found["sources_differ"] = f"T differs between sources, most for {named}{more} (see source_summary)"
+            who = " and ".join(map(str, pair)) if len(pair) else "sources"
+            fact = f"errors in verified samples have a correlation of {correlation:.2f}"
+            weight = f"labels have a mean weight of {self.weights.mean():.2f}"
+            found["dependent_sources"] = f"{who} err together: {fact}, and {weight}"
+        most = [s for s in np.argsort(-self.log_evidence)[:5] if self.log_evidence[s] > EVIDENCE]
+        if most:
+            named = ", ".join(f"{self.names[s]!s} ({self.right[s]:.0%} correct)" for s in most)
+            found["sources_differ"] = f"T differs between sources, most for {named} (see source_summary)"
         if not self.n_verified.any():
-            fact = "no label of a source is verified, so the posterior assumes that sources err independently"
-            found["sources_not_verified"] = f"{fact}. Verify some samples with labels to test this"
+            fact = "the posterior assumes that sources err independently"
+            found["sources_not_verified"] = f"no label of a source is verified: {fact}. Verify some to test this"
         return found
 
 

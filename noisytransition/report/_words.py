@@ -65,9 +65,7 @@ def _classes(facts: Facts) -> list[str]:
         sentences = [f"Classes at risk: {', '.join(names)}{more}."]
     if n_rows := classes["n_to_verify"]:
         advice = f"verify about {n_rows:,} more random samples with a noisy label"
-        sentences.append(
-            f'To know the noise rate of every class within ± 0.05, {advice}; "to verify" has those of each class.'
-        )
+        sentences.append(f'To know every noise rate within ± 0.05, {advice}; "to verify" has those of each class.')
     return sentences
 
 
@@ -116,11 +114,10 @@ def _one_transition_matrix(facts: Facts) -> list[str]:
     if test is None:
         return ["Not tested: the test requires clean samples with noisy labels that the classifier has not seen."]
     verdict = "No evidence against one T" if test["pvalue"] > _LEVEL else "One T is not enough"
-    return [
-        f"{verdict} for all samples (p = {test['pvalue']:.3g}, {count(test['n_rows'], 'sample')} with both labels).",
-        "Few samples detect only large effects. If one T is not enough, T is a mean over samples, and label "
-        "probabilities are suited to rank samples for review.",
-    ]
+    tested = (
+        f"{verdict} for all samples (p = {test['pvalue']:.3g}, {count(test['n_rows'], 'sample')} with both labels)."
+    )
+    return [tested, "Few samples detect only large effects. If one T is not enough, T is a mean over samples."]
 
 
 def _sources(facts: Facts) -> list[str]:

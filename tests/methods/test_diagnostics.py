@@ -57,7 +57,7 @@ def guessed_labels(n=2000):
 def test_labels_that_depend_on_the_look_of_the_sample_are_found():
     truth, rows = guessed_labels()
     clf = fit(rows)
-    assert "look like another class" in clf.diagnostics_["not_one_T"]
+    assert "contradict one T" in clf.diagnostics_["not_one_T"]
     assert clf.noise_model_.feature_dependence_ > 0.1
     of = clf.noise_model_.out_of_fold_
     _, proba, of_clean = of.candidates[0]
