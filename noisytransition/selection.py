@@ -128,11 +128,11 @@ class BestCleanEpoch(BestEpoch):
     def on_epoch_end(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
         """Record the loss, and save the state if it is lower than in all earlier epochs."""
         logits, labels = _outputs(net, self.rows)
-        best: Any = minimize_scalar(
-            lambda t: F.cross_entropy(logits * float(np.exp(-t)), labels).item(),
-            bounds=_LOG_TEMPERATURES,
-            method="bounded",
-        )
+
+        def loss(t: float) -> float:
+            return F.cross_entropy(logits * float(np.exp(-t)), labels).item()
+
+        best: Any = minimize_scalar(loss, bounds=_LOG_TEMPERATURES, method="bounded")
         net.history.record("calibrated_clean_loss", float(best.fun))
         super().on_epoch_end(net, **kwargs)
 

@@ -29,10 +29,7 @@ SeparateSamples: TypeAlias = tuple[Samples, ArrayLike] | Dataset
 _DRAWS = ("iterator_train", "iterator_train__batch_sampler", "iterator_train__sampler", "iterator_train__shuffle")
 
 # end of error messages about clean data
-HOW_TO_PASS = (
-    "Pass the true labels of verified samples as fit(X, df[['label', 'verified']]) or fit(X, y, y_verified=labels), "
-    "missing for all others; or pass separate clean samples as fit(X, y, meta=(X_clean, y_clean))."
-)
+HOW_TO_PASS = "Pass true labels as fit(X, df[['label', 'verified']]) or y_verified=, or clean samples as meta=(X, y)."
 
 
 def read_rows(

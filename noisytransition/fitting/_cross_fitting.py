@@ -185,8 +185,6 @@ def fold_of_rows(y: NDArray, n: int, random: np.random.Generator) -> NDArray[np.
 
 def check_folds(labels: Labels, cv: int) -> None:
     """Raise if noisy samples, or groups of them, are fewer than folds; clean samples may be fewer."""
-    what = "samples" if labels.groups is None else "groups of samples"
     groups = np.arange(len(labels.true)) if labels.groups is None else labels.groups
-    n = len(np.unique(groups[labels.is_noisy]))
-    if n < cv:
-        raise ValueError(f"cv={cv} needs at least {cv} noisy {what}, got {n}. Pass more or lower cv.")
+    if (n := len(np.unique(groups[labels.is_noisy]))) < cv:
+        raise ValueError(f"cv={cv} needs at least {cv} noisy samples, or groups of them, got {n}. Lower cv.")

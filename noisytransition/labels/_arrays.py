@@ -10,10 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 # end of error messages about classes that differ from y
-ENCODE_ALL = (
-    "if y was encoded as 0, 1, 2, ... by VotingClassifier or cross_val_predict(method='predict_proba'), encode y and "
-    "clean labels by a LabelEncoder first"
-)
+ENCODE_ALL = "if VotingClassifier or cross_val_predict encoded y, encode y and clean labels by a LabelEncoder first"
 # Maximum number of labels listed in an error
 _MOST_NAMED = 10
 

@@ -155,8 +155,7 @@ def relative_probabilities(
         raise ValueError(f"verified_probability has shape {drawn.shape}; pass a number for each sample.")
     drawn = np.append(np.where(np.isnan(drawn), 1.0, drawn)[is_verified], np.ones(n_others))
     if not ((drawn > 0) & np.isfinite(drawn)).all():
-        bounds = f"{drawn.min():g} to {drawn.max():g}"
-        raise ValueError(f"verified_probability is {bounds} for verified samples; pass finite numbers above 0.")
+        raise ValueError(f"verified_probability is {drawn.min():g} to {drawn.max():g}; pass finite numbers above 0.")
     return None if (drawn == 1).all() else drawn
 
 

@@ -9,18 +9,12 @@ from scipy import optimize, special
 from ..labels._arrays import shortened
 from ..labels._draw import is_balanced, variance_of_mean
 from ..transition._estimation import pair_counts
-from ._calibration import tempered_log_loss
 from ._class_prior import relevant_difference, shares_differ
 from ._fit import NoiseFit
-from ._out_of_fold import OutOfFold
 from ._rules import EVIDENCE, WARN_P
 from ._uncertainty import TransitionUncertainty
 
 # Thresholds were selected on the design half of examples/benchmarks/zoo.
-# A network is under-trained if the loss of held-out clean samples, relative to guessing, is above this ...
-_HIGH_LOSS = 0.65
-# ... and decreased in the second half of training by this many standard errors
-_FALLING = 2.0
 # half width of the 90 % interval of a diagonal entry above which the class is not separated from other classes
 _WIDE = 0.25
 # Labels were memorised if the classifier agrees with them more often than T allows, by this and two standard errors.
@@ -37,22 +31,16 @@ _ERRORS_OF_CERTAINTY = 3.0
 # Reported without a warning. "not_one_T" is as frequent, a fifth of the fits without pairs, among fits with good error
 # bars as among fits with bad ones; with pairs, T is fitted to them
 _NOTES = {"worse_than_labels", "sources_differ", "dependent_sources", "sources_not_verified"}
-_NOTES |= {"not_one_T", "not_separated", "under_trained"}
+_NOTES |= {"not_one_T", "not_separated"}
 # standard errors by which the accuracy of a classifier must be below that of the labels
 _ERRORS_OF_ACCURACY = 2.5
-_CHOSEN = (
-    "verified samples were chosen because their labels look wrong, so scores and class shares are biased; pass the "
-    "probabilities of their draw as verified_probability, or verify samples drawn at random"
-)
+_CHOSEN = "verified samples were chosen because their labels look wrong: shares are biased; pass verified_probability"
 _UNKNOWN_SHARES = "as many clean samples of each class; if stratified, set verified_sampling='stratified'"
 _NOT_VERIFIED = "no sample is verified: T rests on {} alone, and its error bars are too short; verify 50 samples"
 
 
 def diagnose(fit: NoiseFit, bars: TransitionUncertainty | None, classes: NDArray) -> dict[str, str]:
-    """Reasons not to trust T, by name; empty if there are none.
-
-    Candidates of `fit` must be in ascending order of epochs.
-    """
+    """Reasons not to trust T, by name; empty if there are none."""
     of = fit.out_of_fold
     c = len(classes)
     views = "the classifier" if of.sources is None else "the classifier and the agreement of sources"
@@ -72,7 +60,6 @@ def diagnose(fit: NoiseFit, bars: TransitionUncertainty | None, classes: NDArray
                 fit.wrong_true_labels,
             ),
             "not_one_T": _not_one_T(fit),
-            "under_trained": _under_trained(of, of.weights_of_clean(fit.log_prior_ratio)),
         }
     never = classes[~fit.best.proba[:, :c].any(axis=0)]
     wide = classes[:0]
@@ -130,9 +117,8 @@ def _codes(fit: NoiseFit, bars: TransitionUncertainty | None, classes: NDArray) 
     moved = order != places
     if not moved.any():
         return ""
-    named = ", ".join(
-        f"{i!r} as {j!r}" for i, j in zip(classes[moved].tolist(), classes[order[moved]].tolist(), strict=True)
-    )
+    pairs = zip(classes[moved].tolist(), classes[order[moved]].tolist(), strict=True)
+    named = ", ".join(f"{i!r} as {j!r}" for i, j in pairs)
     fact = f"Most samples that are verified as one class are labelled or predicted as another: {named}"
     return f"are y, the verified labels and the columns of probabilities coded alike? {fact}"
 
@@ -171,19 +157,6 @@ def _not_one_T(fit: NoiseFit) -> str:
         advice = "unless many verified labels are wrong, label_posterior knows this"
     fact = "the labels contradict one T for all samples: the noise probably depends on the features"
     return f"{fact}, and T is an average over the samples; {advice}"
-
-
-def _under_trained(out_of_fold: OutOfFold, weights: NDArray) -> str:
-    """The loss of held-out clean samples was high at the end, and still decreasing."""
-    candidates = out_of_fold.candidates
-    y = out_of_fold.clean
-    half, end = (tempered_log_loss(candidates[k].proba_clean, y, weights) for k in ((len(candidates) - 1) // 2, -1))
-    fell = half - end
-    guessing = np.log(len(out_of_fold.pairs))
-    if len(y) < 2 or fell.mean() <= _FALLING * fell.std() / len(y) ** 0.5 or end.mean() <= _HIGH_LOSS * guessing:
-        return ""
-    loss = f"its loss on held-out clean samples, {end.mean():.2f} (guessing: {guessing:.2f})"
-    return f"the network is under-trained: {loss}, was still decreasing at the end; use more epochs or a larger lr"
 
 
 def _memorised(fit: NoiseFit) -> str:

@@ -64,9 +64,8 @@ def fit_feature_dependent_noise(
     if one_T.prior is not None:  # the one T may owe its evidence to a strong prior
         evidence -= max(0.0, one_T.found.log_evidence - with_prior(one, one_T.prior).log_evidence)
     calibration = likelihood.calibration(x[:-1])
-    before, after = (
-        log_scores(of, proba_clean, y_clean, likelihood.log_prior_ratio) for of in (one.calibration, calibration)
-    )
+    both = (one.calibration, calibration)
+    before, after = (log_scores(of, proba_clean, y_clean, likelihood.log_prior_ratio) for of in both)
     gain = after - before
     evidence += ((1 - likelihood.clean_weight) * gain).sum()
     if evidence <= EVIDENCE or gain.sum() < 0:
@@ -105,18 +104,17 @@ def _sums(one_T: CalibratedLikelihood, x: NDArray) -> Any:
     _, A, bias = one_T.map(x[:-1])
     R = special.softmax(one_T.unpack(x[:-1])[3], axis=1)
     rows: Any = one_T.rows
-    of_blocks = [
-        _of_block(u, y, special.log_softmax(A @ u + bias[:, None], axis=0), R, float(x[-1])) for u, y, _ in rows.blocks
-    ]
+    of_blocks = (_of_block(u, y, A @ u + bias[:, None], R, float(x[-1])) for u, y, _ in rows.blocks)
     return [sum(of_each) for of_each in zip(*of_blocks, strict=True)]
 
 
-def _of_block(u: NDArray, y: NDArray, log_p: NDArray, R: NDArray, power: float) -> tuple[Any, ...]:
+def _of_block(u: NDArray, y: NDArray, z: NDArray, R: NDArray, power: float) -> tuple[Any, ...]:
     """Log-likelihood, observed and expected counts of (true, noisy) labels, and gradients by b, by the matrix and by a.
 
-    u and log p have shape (c, n).
+    u and the calibrated logits z have shape (c, n).
     """
     rows = np.arange(len(y))
+    log_p = special.log_softmax(z, axis=0)
     p = np.exp(log_p)
     of_label = np.zeros_like(p)
     of_label[y, rows] = 1.0

@@ -82,11 +82,8 @@ def rectified(
     columns = []
     for j in range(len(T)):
         mine = noisy_of_pairs == j
-        columns.append(
-            _shares(
-                posteriors[labels == j], design[labels == j], of_pairs[mine], true[mine], weights[mine], groups[mine]
-            )
-        )
+        of_verified = of_pairs[mine], true[mine], weights[mine], groups[mine]
+        columns.append(_shares(posteriors[labels == j], design[labels == j], *of_verified))
     shares, of_shares, of_model = np.stack(columns, axis=-1)
     counts = np.maximum(shares * sizes, 0)
     total = counts.sum(axis=1, keepdims=True) + TINY

@@ -27,8 +27,6 @@ from ..meta_gradient._forward_pass import ARRAYS, each_part, first_part, has_par
 if TYPE_CHECKING:
     from ._net import NoisyLabelNet
 
-Indices = Sequence[int] | NDArray[np.integer]
-
 
 class Rows(Dataset):
     """Inputs in an array, with a label and optional other columns per sample.
@@ -80,7 +78,7 @@ class Rows(Dataset):
         """Input and label of one sample."""
         return each_part(lambda part: part.numpy()[0], self.take([index]).inputs()), self.label[index]
 
-    def take(self, indices: Indices) -> "Rows":
+    def take(self, indices: Sequence[int] | NDArray[np.integer]) -> "Rows":
         """Select samples by position with all columns, without copying inputs."""
         indices = np.asarray(indices)
         rows = copy(self)

@@ -1,6 +1,5 @@
 """Estimate class shares and accuracies with intervals, by prediction-powered inference on the posterior."""
 
-from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -261,7 +260,7 @@ class Population:
         if predicted is None:
             _, (_, proba_verified) = self._cross_fitted  # the model's calibration has seen the true labels of these
             predicted = predicted_classes(self.model), proba_verified.argmax(axis=1)
-        return self.accuracy_of(*predicted, used)
+        return self.accuracy_of(predicted[0], predicted[1], used)
 
     def _has_label(self) -> NDArray[np.bool_]:
         """Mask of the verified samples with a noisy label."""

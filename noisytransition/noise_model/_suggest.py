@@ -186,10 +186,7 @@ def plan_shares(model: Any, target: str, width: float, level: float) -> Plan:
     Hence ``(m + m')^2 = b (m + g m')``, with b = R divided by the variance that random samples may add.
     """
     samples = samples_of_fit(model)
-    relative = draw_sizes(model, target)
-    variance = _posterior_variances(model, target)
-    suggested = (variance * relative.mean() / relative[:, None]).mean(axis=0)
-    g = suggested / np.maximum(variance.mean(axis=0), 1e-300)
+    g = _factor_of_draw(model, target)
     if target == "shares":
         what = "every class share"
         table = model.class_shares(level)
@@ -216,6 +213,13 @@ def plan_shares(model: Any, target: str, width: float, level: float) -> Plan:
         words += f"{z * np.sqrt(least.max()):.2g} in the population that they come from."
     columns = {"estimate": p, "half_width": half_width, "n_verified": m, "n_to_verify": more}
     return Plan(data_frame(columns, table.index), n, words)
+
+
+def _factor_of_draw(model: Any, target: str) -> NDArray[np.float64]:
+    """Factor g by which suggested samples change the variance R of each quantity, compared to random samples."""
+    relative = draw_sizes(model, target)
+    variance = _posterior_variances(model, target)
+    return (variance * relative.mean() / relative[:, None]).mean(axis=0) / np.maximum(variance.mean(axis=0), 1e-300)
 
 
 def samples_of_fit(model: Any) -> Any:

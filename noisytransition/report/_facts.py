@@ -69,14 +69,18 @@ class _Estimates(NamedTuple):
         return {"low": self.low[at].tolist(), "high": self.high[at].tolist()}
 
 
-def make_facts(model: Any, judged: Judged, clean: Clean, shown: list[Facts], level: float, title: str) -> Facts:
-    """Collect the facts of a report; see `NoiseReport`. `shown` has names and contents of the first label issues."""
+def _estimates(model: Any, level: float) -> _Estimates:
     if others := model.labels_[len(model.classes_) :].tolist():
         raise ValueError(f"noise_report does not support labels that are no classes, such as {others}. Drop them.")
     T = model.transition_matrix_
+    low, high = (T, T) if model.uncertainty_ is None else model.transition_interval(level)
+    return _Estimates([plain(name) for name in model.classes_], T, model.noisy_class_counts_, low, high)
+
+
+def make_facts(model: Any, judged: Judged, clean: Clean, shown: list[Facts], level: float, title: str) -> Facts:
+    """Collect the facts of a report; see `NoiseReport`. `shown` has names and contents of the first label issues."""
+    estimates = _estimates(model, level)
     bars = model.uncertainty_ is not None
-    bounds = model.transition_interval(level) if bars else (T, T)
-    estimates = _Estimates([plain(name) for name in model.classes_], T, model.noisy_class_counts_, *bounds)
     plan = model.plan_verification(width=_PLANNED_HALF_WIDTH, level=level)
     facts: Facts = {
         "title": short(title, 200),

@@ -114,10 +114,9 @@ def _one_transition_matrix(facts: Facts) -> list[str]:
     if test is None:
         return ["Not tested: the test requires clean samples with noisy labels that the classifier has not seen."]
     verdict = "No evidence against one T" if test["pvalue"] > _LEVEL else "One T is not enough"
-    tested = (
-        f"{verdict} for all samples (p = {test['pvalue']:.3g}, {count(test['n_rows'], 'sample')} with both labels)."
-    )
-    return [tested, "Few samples detect only large effects. If one T is not enough, T is a mean over samples."]
+    tested = f"p = {test['pvalue']:.3g}, {count(test['n_rows'], 'sample')} with both labels"
+    limits = "Few samples detect only large effects. If one T is not enough, T is a mean over samples."
+    return [f"{verdict} for all samples ({tested}).", limits]
 
 
 def _sources(facts: Facts) -> list[str]:
