@@ -11,11 +11,7 @@ from scipy import optimize, special
 from strategies import floats, labels, row_stochastic, transition_matrices
 
 from noisytransition.likelihood import _calibration, _em, em_transition_matrix
-from noisytransition.likelihood._calibration import (
-    CalibratedLikelihood,
-    _RowsByLabel,
-    _RowsOfFewClasses,
-)
+from noisytransition.likelihood._calibration import CalibratedLikelihood, _RowsByLabel, _RowsOfFewClasses
 from noisytransition.noise_model import LabelNoiseModel
 from noisytransition.transition import flip_labels, pair_noise, symmetric_noise, transition_error
 

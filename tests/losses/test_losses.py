@@ -8,11 +8,7 @@ from reference.meta_weight_net import weighted_loss
 from strategies import batches, floats
 from torch.nn import functional as F
 
-from noisytransition.losses import (
-    GeneralizedCrossEntropyLoss,
-    PosteriorLoss,
-    WeightedLoss,
-)
+from noisytransition.losses import GeneralizedCrossEntropyLoss, PosteriorLoss, WeightedLoss
 
 CLOSE = {"rtol": 1e-9, "atol": 1e-12}
 
