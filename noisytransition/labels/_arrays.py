@@ -225,12 +225,12 @@ def periods_in_order(column: Any) -> NDArray | None:
 
 
 def names_of_times(names: NDArray) -> NDArray:
-    """Names; dates, periods and tuples as text, which can be saved and compared."""
+    """Names; dates in their own time zone, periods and tuples as text, which can be saved and compared."""
     first = names[0] if len(names) else None
     if isinstance(first, tuple) or hasattr(first, "freq"):
         return np.array([str(name) for name in names])
     if hasattr(first, "to_datetime64"):
-        names = names.astype("datetime64[us]")
+        names = np.array([name.tz_localize(None).to_datetime64() for name in names])
     return np.datetime_as_string(names, unit="auto") if names.dtype.kind == "M" else names
 
 

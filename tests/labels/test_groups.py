@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from noisytransition.labels._arrays import names_of_samples
+from noisytransition.labels._columns import read_names, split_columns
 from noisytransition.labels._draw import design_effect, in_order_of_appearance, read_groups, sums_by_group
 from noisytransition.labels._read import labels_of_fit
 
@@ -41,6 +43,18 @@ def test_groups_of_any_type_are_read_and_separate_samples_are_groups(groups):
     found = read_groups(groups, 4, 2)
     assert found[0] == found[2] != found[1] == found[3]
     assert len(np.unique(found)) == 4
+
+
+@pytest.mark.filterwarnings("error")
+def test_dates_are_named_in_their_own_time_zone():
+    days = pd.Series(pd.date_range("2025-01-01", periods=3, tz="Asia/Tokyo")).repeat(10)
+    expected = ["2025-01-01", "2025-01-02", "2025-01-03"]
+    assert read_names(days, 30, "groups")[0].tolist() == expected
+    assert split_columns(np.arange(30) % 2, sources=days).by_source.names.tolist() == expected
+    y = pd.DataFrame({day: [0, 1] for day in days.unique()}, index=pd.DatetimeIndex([days.iloc[0], None]))
+    columns = split_columns(y)
+    assert columns.by_source.names.tolist() == expected
+    assert names_of_samples(columns.index).tolist() == ["2025-01-01", "NaT"]
 
 
 def test_a_column_of_the_table_is_the_argument_and_no_source():
