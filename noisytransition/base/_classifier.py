@@ -20,15 +20,7 @@ from skorch import NeuralNet, NeuralNetClassifier
 from skorch.history import History
 from torch import nn
 
-from ..data._read import (
-    HOW_TO_PASS,
-    Samples,
-    SeparateSamples,
-    read_rows,
-    rows_to_score,
-    separate_samples,
-    validate_rows,
-)
+from ..data._read import Samples, SeparateSamples, read_rows, rows_to_score, separate_samples, validate_rows
 from ..data._warnings import warn_of_equal_shares
 from ..fitting._parameters import CONSTRAINTS, Callbacks, Module, Optimizer, RandomState
 from ..fitting._run import FitContext, describe_fit, torch_as_it_was
@@ -308,7 +300,10 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         if not self._needs_clean_data:
             return
         if not run.n_clean:
-            raise ValueError(f"{type(self).__name__} needs clean data, got none. {HOW_TO_PASS}")
+            raise ValueError(
+                f"{type(self).__name__} needs clean data, got none. Pass true labels, missing unless verified, as "
+                "fit(X, df[['label', 'verified']]) or fit(X, y, y_verified=...); or fit(X, y, meta=(X_clean, y_clean))."
+            )
         warn_of_equal_shares(run.noisy.label, run.clean.label, run.classes)
 
     def _forget(self) -> None:

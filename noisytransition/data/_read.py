@@ -28,9 +28,6 @@ SeparateSamples: TypeAlias = tuple[Samples, ArrayLike] | Dataset
 # parameters that control sampling
 _DRAWS = ("iterator_train", "iterator_train__batch_sampler", "iterator_train__sampler", "iterator_train__shuffle")
 
-# end of error messages about clean data
-HOW_TO_PASS = "Pass true labels as fit(X, df[['label', 'verified']]) or y_verified=, or clean samples as meta=(X, y)."
-
 
 def read_rows(
     estimator: BaseEstimator,
@@ -131,25 +128,21 @@ def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool, name: str = 
 
 def _rows_of_parts(X: Mapping[Any, Any], name: str) -> Rows:
     """Convert a mapping of numeric arrays or tensors to rows. Raise unless all have the same length."""
-    parts = {part: _array(X[part], f"{name}[{part!r}]") for part in X}
+    parts = {part: _part(X[part], f"{name}[{part!r}]") for part in X}
     lengths = {part: len(array) for part, array in parts.items()}
     if len(set(lengths.values())) != 1 or not all(isinstance(part, str) for part in parts):
         raise ValueError(f"{name} has parts of lengths {lengths}. Pass equally long arrays, named as in the module.")
     return Rows(parts)
 
 
-def _array(part: Any, name: str) -> NDArray:
-    array = as_array(part.numpy(force=True) if isinstance(part, Tensor) else part, name)
-    if not array.ndim or array.dtype.kind == "O":
-        kind = f"{type(part).__name__} of {array.dtype}"
-        raise ValueError(f"{name} is a {kind}. Pass a dense array of numbers with one row per sample.")
-    return _in_type_of_torch(array, name)
+def _part(part: Any, name: str) -> NDArray:
+    return _in_type_of_torch(as_array(part.numpy(force=True) if isinstance(part, Tensor) else part, name), name)
 
 
 def _in_type_of_torch(array: Any, name: str) -> Any:
     """Convert finite numbers, dense or sparse, to a type that torch supports."""
     if array.dtype.kind not in "biuf":
-        raise ValueError(f"{name} has dtype {array.dtype}. Encode text, categories and dates as numbers first.")
+        raise ValueError(f"{name} has dtype {array.dtype}. Pass dense numbers: encode categories, text and dates.")
     dtype = np.float64 if array.dtype.itemsize > 8 else array.dtype.newbyteorder("=")
     return check_array(array, accept_sparse="csr", ensure_2d=False, allow_nd=True, dtype=dtype, input_name=name)
 
