@@ -86,13 +86,10 @@ def class_indices(
 
     Also return the classes: as given, the sorted text labels of all, or all indices.
     """
-    arrays = {name: as_array(y, name) for name, y in labels.items()}
-    are_text = {kind_of(of_one_type(y)) == "text" for y in arrays.values()}
-    if len(are_text) > 1:
-        raise ValueError(f"only one of {' and '.join(arrays)} has text labels. Use one kind of label.")
+    arrays = {name: of_one_type(as_array(y, name)) for name, y in labels.items()}
     if classes is not None:
         classes = check_classes(classes, n_classes)
-    elif are_text == {True}:
+    elif any(kind_of(y) == "text" for y in arrays.values()):
         of_all = np.concatenate([y.ravel() for y in arrays.values()])
         classes = sorted_classes(of_all, n_classes, " and ".join(arrays))
     codes = []
@@ -177,8 +174,7 @@ def kind_of(labels: NDArray) -> str:
 
 def has_minus_one(*labels: Any) -> bool:
     """Whether -1 is a label, so that it cannot mark missing labels."""
-    arrays = [np.asarray(y) for y in labels if y is not None]
-    return any(y.dtype.kind in "if" and (y == -1).any() for y in arrays)
+    return any(-1 in np.asarray(y) for y in labels)
 
 
 def shortened(labels: Any) -> str:

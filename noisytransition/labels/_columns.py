@@ -174,12 +174,10 @@ class SourceLabels(NamedTuple):
     def combined(self) -> NDArray[np.intp]:
         """Code of each sample's most frequent label; ties go to the label most frequent overall; -1 without a label."""
         n = len(self.codes)
-        n_labels = len(self.labels)
+        n_labels = max(len(self.labels), 1)
         rows, columns = np.nonzero(self.codes >= 0)
         cells = rows * n_labels + self.codes[rows, columns]
         votes = np.bincount(cells, minlength=n * n_labels).reshape(n, n_labels)
-        if not votes.size:
-            return np.full(n, -1)
         totals = votes.sum(axis=0)
         return np.where(votes.any(axis=1), (votes + totals / (totals.sum() + 1)).argmax(axis=1), -1)
 
