@@ -210,16 +210,6 @@ def names_of_samples(index: Any) -> NDArray | None:
     return None if names is None or np.array_equal(names, np.arange(len(names))) else names
 
 
-def periods_in_order(column: Any) -> NDArray | None:
-    """Distinct values in the order of time of dates, pandas' periods, or an ordered categorical; None for others."""
-    dtype: Any = getattr(column, "dtype", None)
-    if getattr(dtype, "ordered", False):
-        used = set(column)
-        return np.array([name for name in dtype.categories.tolist() if name in used])
-    is_time = getattr(dtype, "kind", "") == "M" or hasattr(dtype, "freq")
-    return np.unique(column[column == column]) if is_time else None  # without missing values
-
-
 def names_of_times(names: NDArray) -> NDArray:
     """Names; dates in their own time zone, periods and tuples as text, which can be saved and compared."""
     first = names[0] if len(names) else None

@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 import warnings
-from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ._arrays import (
-    ENCODE_ALL,
-    as_array,
-    encode,
-    index_of,
-    kind_of,
-    names_of_times,
-    of_one_type,
-    periods_in_order,
-    sorted_classes,
-)
+from ._arrays import ENCODE_ALL, as_array, encode, index_of, kind_of, names_of_times, of_one_type, sorted_classes
 
 # Columns of a data frame of labels: true labels of verified samples, probabilities of their draw, groups of samples
 VERIFIED, PROBABILITY, GROUP = "verified", "verified_probability", "group"
@@ -204,11 +193,11 @@ class SourceLabels(NamedTuple):
 
 
 class GivenLabels(NamedTuple):
-    """Columns of labels: given, verified, by source if there are several, probabilities of the draw, groups."""
+    """Columns of labels: given, by source if there are several, verified, probabilities of the draw, groups."""
 
     given: Any
-    verified: Any
     by_source: SourceLabels | None
+    verified: Any
     probability: Any
     groups: Any
     name: str  # of the argument with the given labels
@@ -225,7 +214,7 @@ def split_columns(
     most frequent one. In long form, `sources` has the source of each sample; a single source is the same as none.
     """
     names = list(getattr(y, "column_names", getattr(y, "columns", ())))  # "columns" of Arrow are the data
-    if twice := [column for column, n in Counter(names).items() if n > 1]:
+    if twice := [column for column in names if names.count(column) > 1]:
         raise ValueError(f"{name} has several columns named {twice[0]!r}. Pass distinct names.")
     arguments = {VERIFIED: y_verified, PROBABILITY: probability, GROUP: groups}
     source_names = [column for column in names if column not in arguments]
@@ -244,8 +233,7 @@ def split_columns(
         labels = y[source_names[0]] if source_names else y
         if sources is not None:
             by_source = _long_form(labels, sources, name)
-    others = arguments[VERIFIED], by_source, arguments[PROBABILITY], arguments[GROUP]
-    return GivenLabels(labels, *others, name, index_of(y))
+    return GivenLabels(labels, by_source, *arguments.values(), name, index_of(y))
 
 
 def _wide_form(y: Any, names: list[Any], name: str) -> tuple[Any, SourceLabels]:
@@ -259,9 +247,9 @@ def _wide_form(y: Any, names: list[Any], name: str) -> tuple[Any, SourceLabels]:
     labels, codes_by_title = encoded(columns)
     codes = np.column_stack([*codes_by_title.values()])
     # -1 is missing, as in Snorkel; -1 and 1 without other labels are two classes
-    if labels.dtype.kind in "if" and len(labels) and labels[0] == -1 and labels.tolist() not in ([-1], [-1, 1]):
+    if -1 in labels[:1] and labels.tolist() not in ([-1], [-1, 1]):
         if labels.tolist() == [-1, 0, 1]:
-            warnings.warn(f"-1 of the labels -1, 0 and 1 in {name} is missing. Rename it if not.", stacklevel=5)
+            warnings.warn(f"-1 is missing in {name}, beside 0 and 1. If it is a class, rename it.", stacklevel=5)
         labels = labels[1:]
         codes = np.maximum(codes - 1, -1)
     table = SourceLabels(names_of_times(_listed(names)), labels, codes.astype(np.int32))
@@ -278,7 +266,7 @@ def _long_form(y: Any, sources: Any, name: str) -> SourceLabels | None:
     source = read_column(sources, n, "sources")
     if n_missing := int((column.has_label & ~source.has_label).sum()):
         raise ValueError(f"sources is missing for {n_missing} samples with a label. Pass a name, such as 'unknown'.")
-    periods = periods_in_order(sources)
+    periods = _periods_in_order(sources)
     names = sorted_classes(source.labels, None, "sources") if periods is None else periods
     if len(names) > max(n / 2, _FEW_LABELS):
         advice = "Pass sources of several samples, such as periods of dates: dates.dt.to_period('M')"
@@ -289,3 +277,13 @@ def _long_form(y: Any, sources: Any, name: str) -> SourceLabels | None:
     is_source = source.codes(names, "sources")[:, None] == np.arange(len(names))
     table = np.where(is_source, codes[name][:, None], -1).astype(np.int32)
     return SourceLabels(names_of_times(names), labels, table, periods is not None)
+
+
+def _periods_in_order(column: Any) -> NDArray | None:
+    """Distinct values in the order of time of dates, pandas' periods, or an ordered categorical; None for others."""
+    dtype: Any = getattr(column, "dtype", None)
+    if getattr(dtype, "ordered", False):
+        used = set(column)
+        return np.array([name for name in dtype.categories.tolist() if name in used])
+    is_time = getattr(dtype, "kind", "") == "M" or hasattr(dtype, "freq")
+    return np.unique(column[column == column]) if is_time else None  # without missing values

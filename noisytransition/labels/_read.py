@@ -140,12 +140,9 @@ def labels_of_fit(
         raise ValueError("clean data was given 2 times, as verified samples of X and as meta. Pass one of them.")
     labels = read_labels(columns, n, separate, sample_weight)
     if columns.verified is not None and not len(labels.clean):
-        advice = "Enter true labels or omit it; in cross-validation, use VerifiedKFold or shuffle the folds"
-        raise ValueError(f"no sample is verified: y_verified, or the column 'verified', has no label. {advice}.")
+        raise ValueError("no sample is verified. Enter true labels or omit y_verified; use VerifiedKFold in searches.")
     check_classification_targets(labels.classes[labels.noisy[labels.noisy >= 0]])
-    with warnings.catch_warnings():  # few clean samples with many classes are no regression target
-        warnings.filterwarnings("ignore", "The number of unique classes is greater")
-        check_classification_targets(labels.classes)
+    check_classification_targets(labels.classes.repeat(3))  # few clean samples of many classes are no regression target
     check_labels_of_fit(labels, columns.name, stacklevel=5)
     _check_classes(labels)
     return labels
@@ -179,8 +176,7 @@ def _check_classes(labels: Labels) -> None:
         fact = f"y_clean_noisy has labels {shortened(absent)} that are in neither y nor y_clean"
         raise ValueError(f"{fact}; y has {shortened(sorted(noisy))}. Correct them; {ENCODE_ALL}.")
     if absent := sorted(true - noisy):
-        name = "y_verified" if labels.is_clean[: labels.n_X].any() else "y_clean"
-        fact = f"{name} has the classes {shortened(absent)}, which no noisy label has; they are separate classes"
+        fact = f"true labels have the classes {shortened(absent)}, which no noisy label has; they are separate classes"
         advice = f"If they are spelt differently in y, correct them; {ENCODE_ALL}"
         warnings.warn(f"{fact}. {advice}.", stacklevel=5)
     if absent := sorted(set(labels.classes.tolist()) - noisy - true):
