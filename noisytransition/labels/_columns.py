@@ -233,7 +233,7 @@ def split_columns(
         labels = y[source_names[0]] if source_names else y
         if sources is not None:
             by_source = _long_form(labels, sources, name)
-    return GivenLabels(labels, by_source, *arguments.values(), name, index_of(y))
+    return GivenLabels(labels, by_source, *arguments.values(), name=name, index=index_of(y))
 
 
 def _wide_form(y: Any, names: list[Any], name: str) -> tuple[Any, SourceLabels]:
@@ -249,7 +249,7 @@ def _wide_form(y: Any, names: list[Any], name: str) -> tuple[Any, SourceLabels]:
     # -1 is missing, as in Snorkel; -1 and 1 without other labels are two classes
     if -1 in labels[:1] and labels.tolist() not in ([-1], [-1, 1]):
         if labels.tolist() == [-1, 0, 1]:
-            warnings.warn(f"-1 is missing in {name}, beside 0 and 1. If it is a class, rename it.", stacklevel=5)
+            warnings.warn(f"{name} has -1, 0 and 1; -1 is missing. If it is a class, rename it.", stacklevel=5)
         labels = labels[1:]
         codes = np.maximum(codes - 1, -1)
     table = SourceLabels(names_of_times(_listed(names)), labels, codes.astype(np.int32))
