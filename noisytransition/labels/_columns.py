@@ -233,7 +233,8 @@ def split_columns(
         labels = y[source_names[0]] if source_names else y
         if sources is not None:
             by_source = _long_form(labels, sources, name)
-    return GivenLabels(labels, by_source, *arguments.values(), name=name, index=index_of(y))
+    verified, drawn, of_group = arguments.values()
+    return GivenLabels(labels, by_source, verified, drawn, of_group, name, index_of(y))
 
 
 def _wide_form(y: Any, names: list[Any], name: str) -> tuple[Any, SourceLabels]:
