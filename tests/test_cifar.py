@@ -10,15 +10,8 @@ import pytest
 import torch
 from small_files import pixels
 
-from examples.cifar import (
-    _TREE,
-    CIFAR10_CLASSES,
-    CIFAR100_SUPERCLASSES,
-    load_cifar10,
-    load_cifar10h,
-    load_cifar10n,
-    load_cifar100,
-)
+from examples import cifar
+from examples.cifar import load_cifar10, load_cifar10h, load_cifar10n, load_cifar100
 from noisytransition.transition import cifar10_noise, superclass_noise
 
 torchvision = pytest.importorskip("torchvision")
@@ -45,10 +38,13 @@ def test_cifar10(tmp_path):
     X, y, X_test, y_test = pixels(50), np.arange(50) % 10, pixels(20, seed=1), np.arange(20) % 10
     files = {
         f"data_batch_{i + 1}": {"data": X[10 * i :][:10], "labels": y[10 * i :][:10].tolist()} for i in range(5)
-    } | {"test_batch": {"data": X_test, "labels": y_test.tolist()}, "batches.meta": {"label_names": CIFAR10_CLASSES}}
+    } | {
+        "test_batch": {"data": X_test, "labels": y_test.tolist()},
+        "batches.meta": {"label_names": cifar.CIFAR10_CLASSES},
+    }
     write(tmp_path, torchvision.datasets.CIFAR10, files)
     data = load_cifar10(tmp_path, noise=cifar10_noise(0.4), n_clean=20, random_state=0)
-    assert data.classes == CIFAR10_CLASSES
+    assert data.classes == cifar.CIFAR10_CLASSES
     np.testing.assert_array_equal(data.X, X[data.rows])
     np.testing.assert_array_equal(data.y_clean, y[data.rows_clean])
     np.testing.assert_array_equal(data.X_test, X_test)
@@ -65,13 +61,15 @@ def test_cifar100_with_fine_and_coarse_labels(tmp_path):
         "meta": {"fine_label_names": [str(i) for i in range(100)]},
     }
     write(tmp_path, torchvision.datasets.CIFAR100, files)
-    data = load_cifar100(tmp_path, noise=superclass_noise(CIFAR100_SUPERCLASSES, 0.4), n_clean=100, random_state=0)
+    data = load_cifar100(
+        tmp_path, noise=superclass_noise(cifar.CIFAR100_SUPERCLASSES, 0.4), n_clean=100, random_state=0
+    )
     np.testing.assert_array_equal(data.y_true, fine[data.rows])
-    np.testing.assert_array_equal(CIFAR100_SUPERCLASSES[data.y], CIFAR100_SUPERCLASSES[data.y_true])
+    np.testing.assert_array_equal(cifar.CIFAR100_SUPERCLASSES[data.y], cifar.CIFAR100_SUPERCLASSES[data.y_true])
     coarse = load_cifar100(tmp_path, labels="coarse", n_clean=20, random_state=0)
-    np.testing.assert_array_equal(coarse.y_test, CIFAR100_SUPERCLASSES[fine_test])
-    for name, superclass in zip(data.classes, CIFAR100_SUPERCLASSES, strict=True):
-        assert name in _TREE[coarse.classes[superclass]].split()
+    np.testing.assert_array_equal(coarse.y_test, cifar.CIFAR100_SUPERCLASSES[fine_test])
+    for name, superclass in zip(data.classes, cifar.CIFAR100_SUPERCLASSES, strict=True):
+        assert name in cifar._TREE[coarse.classes[superclass]].split()
     with pytest.raises(ValueError, match="coarse"):
         load_cifar100(tmp_path, labels="super")
 

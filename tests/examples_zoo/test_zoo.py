@@ -2,7 +2,6 @@
 
 import sys
 from collections import Counter
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,7 +10,7 @@ from scipy.sparse import issparse
 from sklearn.feature_extraction.text import HashingVectorizer
 from small_files import write_global_warming, write_hausa, write_labelme
 
-from examples.benchmarks.zoo import labellers, noise, run, texts
+from examples.benchmarks.zoo import labellers, noise, texts
 from examples.benchmarks.zoo.catalogue import PROBLEMS, Problem
 from examples.benchmarks.zoo.rows import Rows
 from noisytransition import count_transition_matrix
@@ -148,12 +147,3 @@ def test_a_person_has_another_T_in_the_part():
     )
     assert np.abs(inside - outside).max() > 0.1
     assert min(inside.diagonal().min(), outside.diagonal().min()) > 0.45
-
-
-def test_problems_without_their_package_are_skipped_with_a_reason(monkeypatch, capsys):
-    monkeypatch.setattr(run, "find_spec", lambda name: None if name == texts.ENCODER else name)
-    usable = run.available(NEW, Path("data"))
-    skipped = capsys.readouterr().out.splitlines()
-    assert len(usable) + len(skipped) == len(NEW)
-    assert all("embeddings" in line or "library docstrings" in line for line in skipped)
-    assert f"skipped ({texts.ENCODER} is not installed): Hausa titles by embeddings, labels of rules" in skipped
