@@ -35,7 +35,7 @@ _NOTES |= {"not_one_T", "not_separated"}
 # standard errors by which the accuracy of a classifier must be below that of the labels
 _ERRORS_OF_ACCURACY = 2.5
 _CHOSEN = "verified samples were chosen because their labels look wrong: shares are biased; pass verified_probability"
-_UNKNOWN_SHARES = "as many clean samples of each class; if stratified, set verified_sampling='stratified'"
+_UNKNOWN_SHARES = "classes have equally many clean samples; if these are stratified, set verified_sampling='stratified'"
 _NOT_VERIFIED = "no sample is verified: T rests on {} alone, and its error bars are too short; verify 50 samples"
 
 
@@ -154,7 +154,7 @@ def _not_one_T(fit: NoiseFit) -> str:
         return ""
     advice = "verify samples that have a noisy label, so that T can be fitted to these pairs"
     if fit.out_of_fold.pairs.any():
-        advice = "unless many verified labels are wrong, label_posterior knows this"
+        advice = "judge labels by label_posterior, which was fitted to the verified pairs"
     fact = "the labels contradict one T for all samples: the noise probably depends on the features"
     return f"{fact}, and T is an average over the samples; {advice}"
 
