@@ -23,6 +23,8 @@ _SOURCE_STRENGTHS = np.geomspace(0.5, 1000, 23)
 _SMALLEST_COUNT = 1e-3
 # Candidate precisions of the weights around their mean; infinite: one common weight
 _PRECISIONS = (np.inf, 100.0, 10.0, 1.0)
+# The weight of one source has nearly the prior of the mean
+_OF_ONE = 1e6
 # Prior precision of the mean weight around 1
 _OF_MEAN = 4.0
 # Expected verified labels from which the distribution of a source's number is nearly normal (Cochran, 1954)
@@ -198,7 +200,8 @@ class _Labels:
         """Collect the likelihoods of these verified samples for the choice of weights."""
         codes = self.codes[rows]
         of_labels = np.log(matrices)[np.arange(codes.shape[1]), :, codes]
-        return _Pool(self.log_proba[rows], np.where((codes >= 0)[:, :, None], of_labels, 0.0), true[rows])
+        log_proba = self.log_proba[rows]
+        return _Pool(log_proba, np.where((codes >= 0)[:, :, None], of_labels, 0.0), _certain(log_proba, true[rows]))
 
 
 def _certain(posterior: NDArray, true: NDArray[np.intp]) -> NDArray[np.float64]:
@@ -332,36 +335,32 @@ class _Pool(NamedTuple):
 
     log_proba: NDArray  # of shape (n, c)
     logs: NDArray  # log-likelihoods of the label of each source, of shape (n, n_sources, c)
-    true: NDArray
+    true: NDArray  # 1 at the true class, else 0, of shape (n, c)
 
     def log_posterior(self, weights: NDArray) -> NDArray[np.float64]:
         return special.log_softmax(self.log_proba + np.einsum("nsc,s->nc", self.logs, weights), axis=1)
 
     def losses(self, weights: NDArray) -> NDArray[np.float64]:
         """Log-loss of each sample."""
-        return -self.log_posterior(weights)[np.arange(len(self.true)), self.true]
+        return -(self.true * self.log_posterior(weights)).sum(axis=1)
 
     def best_weights(self, precision: float) -> NDArray[np.float64]:
         """Maximise the posterior of non-negative weights: normal around their mean, which is normal around 1."""
         n_sources = self.logs.shape[1]
-        is_one = np.isinf(precision)
-        of_true = self.logs[np.arange(len(self.true)), :, self.true].sum(axis=0)
+        if np.isinf(precision):  # one source gives all labels
+            together = self._replace(logs=self.logs.sum(axis=1, keepdims=True))
+            return together.best_weights(_OF_ONE).repeat(n_sources)
 
-        def loss(x: NDArray) -> tuple[float, NDArray]:
-            mean = x[0]
-            weights = np.full(n_sources, x[0]) if is_one else x[1:]
-            slope = np.einsum("nsc,nc->s", self.logs, np.exp(self.log_posterior(weights))) - of_true
-            value = self.losses(weights).sum() + _OF_MEAN / 2 * (mean - 1) ** 2
-            of_mean = _OF_MEAN * (mean - 1)
-            if is_one:
-                return value, np.array([slope.sum() + of_mean])
-            apart = weights - mean
-            slopes = np.append(of_mean - precision * apart.sum(), slope + precision * apart)
-            return value + precision / 2 * apart @ apart, slopes
+        def loss(weights: NDArray) -> tuple[float, NDArray]:
+            log_p = self.log_posterior(weights)
+            slope = np.einsum("nsc,nc->s", self.logs, np.exp(log_p) - self.true)
+            mean = (precision * weights.sum() + _OF_MEAN) / (precision * n_sources + _OF_MEAN)  # most probable
+            pull = precision * (weights - mean)
+            return (weights - 1) @ pull / 2 - (self.true * log_p).sum(), slope + pull
 
-        start = np.ones(1 if is_one else 1 + n_sources)
-        best: Any = optimize.minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * len(start))
-        return np.full(n_sources, best.x[0]) if is_one else best.x[1:]
+        bounds = [(0.0, None)] * n_sources
+        best: Any = optimize.minimize(loss, np.ones(n_sources), jac=True, method="L-BFGS-B", bounds=bounds)
+        return best.x
 
 
 def _merged(pools: Sequence[_Pool]) -> _Pool:
