@@ -166,13 +166,11 @@ def _memorised(fit: NoiseFit) -> str:
     # T is about all samples, including the verified ones
     given = np.concatenate([fit.best.proba, fit.best.proba_clean[known]])
     noisy = np.concatenate([of.noisy, of.noisy_of_clean[known]])
-    proba = fit.calibrated(given)
     predicted = given.argmax(axis=1)
-    n = len(given)
     agreement = (predicted == noisy).mean()
-    expected = np.einsum("ni,ni->n", proba, fit.transition_matrix.T[predicted]).mean()
+    expected = np.einsum("ni,ni->n", fit.calibrated(given), fit.transition_matrix.T[predicted]).mean()
     least = _AGREEMENT if fit.is_one_T else _AGREEMENT_WITHOUT_ONE_T
-    if agreement - expected > least + _ERRORS_OF_AGREEMENT * (agreement * (1 - agreement) / n) ** 0.5:
+    if agreement - expected > least + _ERRORS_OF_AGREEMENT * (agreement * (1 - agreement) / len(noisy)) ** 0.5:
         fact = f"the classifier agrees with {agreement:.0%} of the noisy labels, but T implies {expected:.0%}"
         return f"{fact}: use out-of-sample probabilities, and verify samples since the noise may depend on the features"
     of_noisy, of_clean = (proba.max(axis=1) for proba in fit.best[1:])

@@ -79,12 +79,11 @@ def rectified(
     labels = np.concatenate([noisy, noisy_of_pairs])
     if groups is None:
         groups = np.arange(len(true))
-    columns = []
-    for j in range(len(T)):
-        mine = noisy_of_pairs == j
-        of_verified = of_pairs[mine], true[mine], weights[mine], groups[mine]
-        columns.append(_shares(posteriors[labels == j], design[labels == j], *of_verified))
-    shares, of_shares, of_model = np.stack(columns, axis=-1)
+    shares, of_shares, of_model = np.zeros((3, *T.shape))
+    for j in np.unique(labels):
+        samples = [of[labels == j] for of in (posteriors, design)]
+        pairs = [of[noisy_of_pairs == j] for of in (of_pairs, true, weights, groups)]
+        shares[:, j], of_shares[:, j], of_model[:, j] = _shares(*samples, *pairs)
     counts = np.maximum(shares * sizes, 0)
     total = counts.sum(axis=1, keepdims=True) + TINY
     counted = normalise_rows(counts, T)
@@ -100,12 +99,12 @@ def _of_rows(T: NDArray, variance: NDArray, total: NDArray) -> NDArray[np.float6
 
 def _shares(
     of_all: NDArray, design: NDArray, of_pairs: NDArray, true: NDArray[np.intp], weights: NDArray, groups: NDArray
-) -> NDArray[np.float64]:
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Shares of true classes among the samples with a given label, their variances, and those of a mean posterior."""
     m = len(np.unique(groups))
-    mean = np.average(of_all, axis=0, weights=design) if len(of_all) else np.zeros(of_all.shape[1])
+    mean = np.average(of_all, axis=0, weights=design)
     if not weights.any():
-        return np.stack([mean, mean * (1 - mean), mean * (1 - mean)])
+        return mean, mean * (1 - mean), mean * (1 - mean)
     w = (weights / weights.sum())[:, None]
     residual = np.eye(of_all.shape[1])[true] - of_pairs
     spread = of_pairs * (1 - of_pairs)
@@ -114,4 +113,4 @@ def _shares(
     variance += beyond * PSEUDO_SAMPLES / (m + PSEUDO_SAMPLES) + of_all.var(axis=0) / len(of_all)
     # an error of an offset of the logits shifts all posteriors
     of_model = spread.mean(axis=0) ** 2 / (PRECISION + spread.sum(axis=0))
-    return np.stack([mean + (w * residual).sum(axis=0), variance, of_model])
+    return mean + (w * residual).sum(axis=0), variance, of_model

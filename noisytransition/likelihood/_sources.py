@@ -283,12 +283,11 @@ def from_other_sources(
     """Reason by name, if verified samples have labels of other sources than the rest; arrays have a row per sample."""
     verified = true >= 0
     given = codes >= 0
-    m = int(verified.sum()) if groups is None else len(np.unique(groups[verified]))
-    common = given.mean(axis=0) * m >= _EXPECTED
+    of_verified = np.arange(verified.sum()) if groups is None else groups[verified]
+    common = given.mean(axis=0) * len(np.unique(of_verified)) >= _EXPECTED
     if not common.any() or verified.all():
         return {}
     values = given[:, common].astype(np.float64)
-    of_verified = None if groups is None else groups[verified]
     difference, pvalue = mean_difference(values[verified], values[~verified], weights[verified], of_verified)
     if pvalue >= WARN_P:
         return {}
