@@ -91,7 +91,7 @@ def read(options: argparse.Namespace) -> tuple[Any, Any, list[str]]:
 
 
 def read_table(path: Path, encoding: str) -> Any:
-    """Read a CSV, Excel or Parquet file; a CSV file by the separator of most columns and decimal of most numbers."""
+    """Read a CSV, Excel or Parquet file; a CSV file by the separator of most columns, and points or commas."""
     import pandas as pd
 
     if path.suffix == ".parquet":
@@ -103,7 +103,7 @@ def read_table(path: Path, encoding: str) -> Any:
             sep = max(",;\t", key=lambda sep: pd.read_csv(path, sep=sep, encoding=encoding, nrows=0).shape[1])
             points = [point for point in ".," if point != sep]
             tables = [pd.read_csv(path, sep=sep, decimal=d, encoding=encoding, low_memory=False) for d in points]
-            table = max(tables, key=lambda of: of.select_dtypes("number").shape[1])
+            table = tables[0].assign(**tables[-1].select_dtypes("number"))
         except UnicodeError:
             raise ValueError(f"{path} is not encoded as {encoding}. Try --encoding cp1252 or utf-16.") from None
     return table.reset_index(drop=True).rename(columns=str)

@@ -238,6 +238,16 @@ def test_a_decimal_comma_is_read(table, tmp_path):
     assert (X["age"] == 1.5).all()
 
 
+def test_true_labels_with_points_beside_decimal_commas_are_no_feature(table, tmp_path, capsys):
+    path = tmp_path / "table.csv"
+    is_ill = (table["true"] == "ill").astype(int)
+    numbers = table["fever"].map("{:.3f}".format).str.replace(".", ",")
+    of = pd.DataFrame({"label": is_ill, "checked": is_ill.where(table.index < 50), "fever": numbers, "pulse": numbers})
+    of.to_csv(path, index=False, sep=";")
+    assert main(["audit", str(path), "--label", "label"]) == 2
+    assert "'checked' looks like true labels" in capsys.readouterr().err
+
+
 def test_labels_of_an_audit_before_are_no_feature(table, tmp_path):
     pytest.importorskip("skrub")
     path = tmp_path / "table.csv"

@@ -13,7 +13,6 @@ from small_files import write_global_warming, write_hausa, write_labelme
 from examples.benchmarks.zoo import labellers, noise, texts
 from examples.benchmarks.zoo.catalogue import PROBLEMS, Problem
 from examples.benchmarks.zoo.rows import Rows
-from noisytransition import count_transition_matrix
 
 BY_NAME = {problem.name: problem for problem in PROBLEMS}
 NEW = [p for p in PROBLEMS if p.noise is noise.programs or "people" in p.name]
@@ -130,20 +129,3 @@ def test_a_text_gets_the_class_with_the_nearest_description(encoder):
     n_calls = len(encoder)
     label(texts, 1)
     assert len(encoder) == n_calls  # the embeddings are cached
-
-
-def test_the_texts_of_a_model_of_words_are_marked():
-    rows = of_texts(*["a cat", "a tree"] * 30)
-    found = labellers.model_of_words(4)(rows, 0)
-    assert (found == -1).sum() == 8
-    np.testing.assert_array_equal(found[found >= 0], rows.y[found >= 0])
-
-
-def test_a_person_has_another_T_in_the_part():
-    rows = numbered(0, n=6000)
-    answers = noise.people(1, 1)(rows, 0)[0]
-    inside, outside = (
-        count_transition_matrix(rows.y[part], answers[part], n_classes=3) for part in (rows.part, ~rows.part)
-    )
-    assert np.abs(inside - outside).max() > 0.1
-    assert min(inside.diagonal().min(), outside.diagonal().min()) > 0.45
