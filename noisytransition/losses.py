@@ -303,12 +303,10 @@ class GeneralizedCrossEntropyLoss(nn.Module):
     def forward(self, logits: Tensor, y: Tensor, weight: Tensor | None = None) -> Tensor:
         """Mean loss of logits of shape (n_samples, n_classes); `y` and `weight` have shape (n_samples,)."""
         log_p = -F.cross_entropy(logits, y, reduction="none")
+        if self.truncation is not None and weight is not None:
+            log_p = torch.where(weight > 0, log_p, math.log(self.truncation))
         # in log space: the derivative of p^q is infinite at p = 0
         loss = -torch.expm1(self.q * log_p) / self.q if self.q else -log_p
-        if self.truncation is not None and weight is not None:
-            p = self.truncation
-            constant = (1 - p**self.q) / self.q if self.q else -math.log(p)
-            loss = torch.where(weight > 0, loss, torch.full_like(loss, constant))
         return loss.mean()
 
 
