@@ -1,12 +1,13 @@
 """Callbacks that select the state of a training: the last epoch, or the best epoch by noisy or clean samples."""
 
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from scipy.optimize import minimize_scalar
 from skorch.callbacks import Callback, EarlyStopping
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BestCleanEpoch", "BestEpoch", "Selection"]
 
-State = dict[str, Tensor]
+State = dict[str, Any]
 
 
 class Selection(Callback):
@@ -29,7 +30,7 @@ class Selection(Callback):
 
     def on_epoch_end(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
         """Save the state of the loss: an EarlyStopping may restore this epoch."""
-        self.states_.append(_copied(net.criterion_))
+        self.states_.append(deepcopy(net.criterion_.state_dict()))
 
     def on_train_end(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
         """Restore the loss of the best epoch of an EarlyStopping callback."""
@@ -75,7 +76,7 @@ class BestEpoch(Selection):
         if score < self.best_score_:
             self.best_score_ = score
             self.best_epoch_ = len(net.history)
-            self.best_ = (_copied(net.plain_module_), _copied(net.criterion_))
+            self.best_ = deepcopy((net.plain_module_.state_dict(), net.criterion_.state_dict()))
 
     def on_train_end(self, net: "NoisyLabelNet", **kwargs: Any) -> None:
         """Restore the best epoch."""
@@ -144,8 +145,3 @@ def _outputs(net: "NoisyLabelNet", rows: "Rows") -> tuple[Tensor, Tensor]:
     logits, labels = zip(*((net.evaluation_step(batch), batch[1]) for batch in loader), strict=True)
     joined = torch.cat(logits)
     return joined.float(), torch.cat(labels).to(joined.device)
-
-
-def _copied(part: nn.Module) -> State:
-    """Copy the state of a module or loss."""
-    return {name: value.detach().clone() for name, value in part.state_dict().items()}

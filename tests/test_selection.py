@@ -7,7 +7,7 @@ from training import lowest_loss
 
 from noisytransition.losses import ForwardLoss
 from noisytransition.nets import NoisyLabelNet, Rows
-from noisytransition.selection import BestCleanEpoch
+from noisytransition.selection import BestCleanEpoch, BestEpoch
 from noisytransition.transition import pair_noise
 from noisytransition.updates import PosteriorCounts
 
@@ -35,3 +35,25 @@ def test_the_best_clean_epoch_has_the_lowest_calibrated_loss_of_the_clean_sample
     weight, T = epochs[best]
     torch.testing.assert_close(net.module_.weight.detach(), weight, rtol=0, atol=0)
     np.testing.assert_array_equal(net.criterion_.transition_matrix, T)
+
+
+def test_the_best_epoch_restores_state_that_is_no_tensor(blobs):
+    class Counting(torch.nn.Linear):
+        n_calls = 0
+
+        def forward(self, x):
+            self.n_calls += self.training
+            return super().forward(x)
+
+        def get_extra_state(self):
+            return {"n_calls": self.n_calls}
+
+        def set_extra_state(self, state):
+            self.n_calls = state["n_calls"]
+
+    rows = Rows(np.float32(blobs[0]), blobs[1])
+    select = BestEpoch("epoch")  # the first epoch is the best
+    params = {"max_epochs": 3, "batch_size": -1, "classes": np.arange(3), "verbose": 0}
+    net = NoisyLabelNet(Counting(4, 3), select=select, **params)
+    net.fit(rows, rows.label)
+    assert select.best_epoch_ == net.module_.n_calls == 1
