@@ -102,13 +102,6 @@ def test_no_sample_of_the_program_or_of_the_test_is_noisy_or_verified():
     assert test == set(range(600, 700))
 
 
-def test_a_program_sees_other_columns_than_the_classifier():
-    of_number = labellers.labelled(numbered, labellers.boosting(100, slice(1)), labellers.columns(slice(1, 2)))(0)
-    of_both = labellers.labelled(numbered, labellers.boosting(100))(0)
-    assert of_number.X.shape[1] == of_number.X_test.shape[1] == 1
-    assert (of_number.answers == of_number.y).mean() < 0.45 < 0.55 < (of_both.answers == of_both.y).mean()
-
-
 def of_texts(*given):
     return Rows(np.array(given, dtype=object), np.arange(len(given)) % 2, np.array([], dtype=object), np.array([], int))
 
@@ -120,12 +113,3 @@ def test_a_text_gets_the_class_with_the_most_votes_and_ties_are_by_chance():
     assert (found[:, 0] == 0).all()
     assert (found[:, 1] == 1).all()
     assert set(found[:, 2]) == set(found[:, 3]) == {0, 1}
-
-
-def test_a_text_gets_the_class_with_the_nearest_description(encoder):
-    label = labellers.nearest_description({"animals": "cats and dogs", "plants": "trees or roses"})
-    texts = of_texts("roses under trees", "dogs", "cats", "trees")
-    np.testing.assert_array_equal(label(texts, 0), [1, 0, 0, 1])
-    n_calls = len(encoder)
-    label(texts, 1)
-    assert len(encoder) == n_calls  # the embeddings are cached
