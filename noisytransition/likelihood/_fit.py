@@ -199,14 +199,11 @@ def with_error_bars(fit: NoiseFit) -> tuple[NoiseFit, TransitionUncertainty | No
     T = fit.transition_matrix
     if len(T) > MOST_CLASSES:
         return fit, None
-    proba = fit.best.proba
-    of_clean = None
+    _, proba, of_clean = fit.best
     if fit.one_T.calibration is not None:
         proba = fit.one_T.calibration(proba)
-        of_clean = shift_class_prior(fit.one_T.calibration(fit.best.proba_clean), fit.log_prior_ratio)
-    effects = (1.0, 1.0, 1.0)
-    if of.groups is not None and of_clean is not None:
-        effects = _design_effects(fit, proba, of_clean, of.groups)
+        of_clean = shift_class_prior(fit.one_T.calibration(of_clean), fit.log_prior_ratio)
+    effects = (1.0, 1.0, 1.0) if of.groups is None else _design_effects(fit, proba, of_clean, of.groups)
     bars = error_bars(proba, of.noisy, fit.one_T.transition_matrix, of_clean, of.pairs, effects)
     # differences between estimates of T contradict the model: by influence, ...
     bars = bars.widened(fit.one_T.transition_matrix - fit.at_weight_one)

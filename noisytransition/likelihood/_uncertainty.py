@@ -127,15 +127,15 @@ def transition_uncertainty(
     y = check_label_indices(y_noisy, c, n, "y_noisy")
     if impossible := int(((proba * T.T[y]).sum(axis=1) == 0).sum()):
         raise ValueError(f"{impossible} of {n} labels have no probability under T and proba; pass T without zeros.")
-    meta = None if proba_clean is None else _checked(proba_clean, c, "proba_clean")
-    return error_bars(proba, y, T, meta, check_counts(counts, c))
+    of_clean = proba[:0] if proba_clean is None else _checked(proba_clean, c, "proba_clean")
+    return error_bars(proba, y, T, of_clean, check_counts(counts, c))
 
 
 def error_bars(
     proba: NDArray,
     y: NDArray,
     T: NDArray,
-    proba_clean: NDArray | None,
+    proba_clean: NDArray,
     counts: NDArray,
     design_effects: tuple[float, float, float] = (1.0, 1.0, 1.0),
 ) -> TransitionUncertainty:
@@ -147,7 +147,7 @@ def error_bars(
     found = _information(proba, y, T, counts * (of_noisy / of_counts))
     slope, info_T, info_map_T, info_map = (of / of_noisy for of in found)
     info_T += _PRIOR_PRECISION * np.eye(len(info_T))
-    if proba_clean is not None:
+    if len(proba_clean):
         info_map += _clean_information(proba_clean, np.ones(len(proba_clean))) / of_clean + np.diag(map_prior(proba))
         info_T -= info_map_T.T @ np.linalg.solve(info_map, info_map_T)
     return _cut_at_zero(T, slope, info_T)

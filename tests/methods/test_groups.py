@@ -138,6 +138,16 @@ def test_copies_of_samples_add_no_certainty():
         assert fewer < 0.6 * more
 
 
+@pytest.mark.filterwarnings("ignore:T may be wrong")  # nothing is verified
+def test_copies_of_samples_add_no_certainty_without_verified_samples():
+    of = slice(None, None, 10)
+    copies = np.repeat(np.arange(len(NOISY))[of], 6)
+    model = LabelNoiseModel(prior=None, proba_of="true")
+    one = model.fit(probabilities()[of], NOISY[of]).transition_std_
+    six = model.fit(probabilities()[copies], NOISY[copies], groups=copies).transition_std_
+    np.testing.assert_allclose(six, one, rtol=0.02)
+
+
 @pytest.mark.parametrize("clf", [small_em(), TransitionClassifierCV(LogisticRegression())])
 def test_intervals_contain_the_truth_of_patients(clf):
     right = (NOISY == TRUE).mean()
