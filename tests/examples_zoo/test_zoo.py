@@ -100,16 +100,3 @@ def test_no_sample_of_the_program_or_of_the_test_is_noisy_or_verified():
     assert noisy | verified == set(range(100, 600))
     assert not noisy & verified
     assert test == set(range(600, 700))
-
-
-def of_texts(*given):
-    return Rows(np.array(given, dtype=object), np.arange(len(given)) % 2, np.array([], dtype=object), np.array([], int))
-
-
-def test_a_text_gets_the_class_with_the_most_votes_and_ties_are_by_chance():
-    label = labellers.votes_of_words({"animals": "cat dog", "plants": "tree rose"})
-    found = label(of_texts(*["Two CATS and a tree, dogs", "Roses", "nothing", "a rosy catalogue of trees"] * 50), 0)
-    found = found.reshape(50, 4)
-    assert (found[:, 0] == 0).all()
-    assert (found[:, 1] == 1).all()
-    assert set(found[:, 2]) == set(found[:, 3]) == {0, 1}
