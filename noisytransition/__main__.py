@@ -103,7 +103,7 @@ def read_table(path: Path, encoding: str) -> Any:
             sep = max(",;\t", key=lambda sep: pd.read_csv(path, sep=sep, encoding=encoding, nrows=0).shape[1])
             points = [point for point in ".," if point != sep]
             tables = [pd.read_csv(path, sep=sep, decimal=d, encoding=encoding, low_memory=False) for d in points]
-            table = tables[0].assign(**tables[-1].select_dtypes("number"))
+            table = pd.DataFrame({**tables[0], **tables[-1].select_dtypes("number")})
         except UnicodeError:
             raise ValueError(f"{path} is not encoded as {encoding}. Try --encoding cp1252 or utf-16.") from None
     return table.reset_index(drop=True).rename(columns=str)

@@ -104,6 +104,8 @@ def test_the_file_is_unchanged_and_results_are_not_overwritten(audited, capsys):
     assert (folder / "reviews.csv").read_bytes() == REVIEWS.read_bytes()
     assert main(["audit", str(folder / "reviews.csv"), *TEXT]) == 2
     assert "reviews_audit" in capsys.readouterr().err
+    assert main(["audit", str(folder / "reviews.csv"), "--label", "lmm"]) == 2
+    assert "no column 'lmm'" in capsys.readouterr().err
     assert before == {path: path.read_bytes() for path in folder.rglob("*.*")}
 
 
@@ -274,6 +276,8 @@ def wrong_files():
     yes = np.where(reviews["llm"] == "praise", "yes", "no")
     mixed = np.where(np.arange(n) % 9, reviews["llm"], "3")
     return {
+        "no such column": (reviews, ["--label", "lmm", *text], "'llm'"),
+        "no such feature": (reviews, ["--label", "llm", "--features", "stars"], "'stars'"),
         "no such columns": (reviews, ["--label", "lmm", "--features", "stars"], "no column 'lmm', 'stars' among"),
         "numbers and text": (reviews.assign(llm=mixed), ["--label", "llm", *text], "numbers"),
         "ids": (reviews.assign(id=np.arange(n)), ["--label", "id", *text], str(n)),

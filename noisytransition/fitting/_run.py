@@ -23,13 +23,14 @@ from torch import Tensor, nn
 
 from ..labels._read import Labels
 from ..nets import NoisyLabelNet, Rows
+from ..nets._rows import Batch
 from ..persistence import FitState, SaveState, restore_net
 from ..selection import CleanLoss, Selection
 from ..updates import Update
 from ._parameters import net_params_of, params_of_fit, prior_precision
 
-# progress bar with finished epochs, elapsed and remaining time and the stage
-_FORMAT = "{n_fmt}/{total_fmt}|{bar:25}| {elapsed}, {remaining} left: {desc}"
+# progress bar with elapsed and remaining time and the stage
+_FORMAT = "{percentage:3.0f}%|{bar:25}| {elapsed}, {remaining} left: {desc}"
 Named = Sequence[tuple[str, Callback]]
 Result = TypeVar("Result")
 
@@ -257,7 +258,7 @@ def progress_bar(title: str, items: Any = None, **done: Any) -> Any:
 
 
 class ShowProgress(Callback):
-    """Show a bar of epochs if standard error is a terminal or a notebook; skorch's ProgressBar shows batches."""
+    """Show a progress bar if standard error is a terminal or a notebook."""
 
     def __init__(self, title: str) -> None:
         self.title = title
@@ -265,8 +266,13 @@ class ShowProgress(Callback):
     def on_train_begin(self, net: NoisyLabelNet, **kwargs: Any) -> None:
         self.bar = progress_bar(self.title, initial=len(net.history), total=max(net.max_epochs, 1))
 
-    def on_epoch_end(self, net: NoisyLabelNet, **kwargs: Any) -> None:
-        self.bar.update()
+    def on_epoch_begin(self, net: NoisyLabelNet, dataset_train: Any = None, **kwargs: Any) -> None:
+        self.n_rows = max(len(dataset_train), 1)
+        self.bar.set_description_str(f"{self.title}, epoch {len(net.history)} of {net.max_epochs}", refresh=False)
+
+    def on_batch_end(self, net: NoisyLabelNet, batch: Any = None, training: bool = False, **kwargs: Any) -> None:
+        if training:
+            self.bar.update(len(Batch.of(batch).label) / self.n_rows)
 
     def on_train_end(self, net: NoisyLabelNet, **kwargs: Any) -> None:
         self.bar.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 import warnings
+from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -193,11 +194,11 @@ class SourceLabels(NamedTuple):
 
 
 class GivenLabels(NamedTuple):
-    """Columns of labels: given, by source if there are several, verified, probabilities of the draw, groups."""
+    """Columns of labels: given, verified, by source if there are several, probabilities of the draw, groups."""
 
     given: Any
-    by_source: SourceLabels | None
     verified: Any
+    by_source: SourceLabels | None
     probability: Any
     groups: Any
     name: str  # of the argument with the given labels
@@ -214,7 +215,7 @@ def split_columns(
     most frequent one. In long form, `sources` has the source of each sample; a single source is the same as none.
     """
     names = list(getattr(y, "column_names", getattr(y, "columns", ())))  # "columns" of Arrow are the data
-    if twice := [column for column in names if names.count(column) > 1]:
+    if twice := [column for column, n in Counter(names).items() if n > 1]:
         raise ValueError(f"{name} has several columns named {twice[0]!r}. Pass distinct names.")
     arguments = {VERIFIED: y_verified, PROBABILITY: probability, GROUP: groups}
     source_names = [column for column in names if column not in arguments]
@@ -233,8 +234,8 @@ def split_columns(
         labels = y[source_names[0]] if source_names else y
         if sources is not None:
             by_source = _long_form(labels, sources, name)
-    verified, drawn, of_group = arguments.values()
-    return GivenLabels(labels, by_source, verified, drawn, of_group, name, index_of(y))
+    others = arguments[VERIFIED], by_source, arguments[PROBABILITY], arguments[GROUP]
+    return GivenLabels(labels, *others, name, index_of(y))
 
 
 def _wide_form(y: Any, names: list[Any], name: str) -> tuple[Any, SourceLabels]:

@@ -45,6 +45,10 @@ _MAX_ITER_MANY_CLASSES = 40
 # T as 40 without (150 to 400 classes, five kinds of noise, 1 and 5 clean samples per class; 10 do not)
 SLOW_CLASSES = 100
 _MAX_ITER_AGAIN = 20
+#: resolution of single precision: a network's smaller probabilities are indistinguishable from 0
+SMALLEST_PROBA = 1e-7
+# bounds of the logarithm of an inverse temperature: a factor from 1/20 to 7
+_LOG_SCALES = (-3.0, 2.0)
 #: the maximisation ends when the mean log-likelihood of a sample improves by less
 TOLERANCE = 1e-7
 # sums and products of exponentials of smaller logits neither overflow nor underflow
@@ -396,3 +400,17 @@ def map_prior(proba: NDArray) -> NDArray[np.float64]:
     c = proba.shape[1]
     precision = map_precision(centred_logits(proba), np.equal(proba, 0).all(axis=0))
     return np.concatenate([np.ones(1 + c), np.full(c * c if c <= MOST_CLASSES_WITH_MATRIX else 0, precision)])
+
+
+# ---------------------------------------------------------------------------- temperature
+def tempered_log_loss(proba: NDArray, y: NDArray, weights: NDArray | float = 1.0) -> NDArray[np.float64]:
+    """Weighted log-loss of each sample, at the temperature that minimises its mean (Guo et al., 2017)."""
+    u = np.log(np.maximum(proba, SMALLEST_PROBA))
+    of_label = u[np.arange(len(y)), y]
+
+    def loss(log_scale: float) -> NDArray[np.float64]:
+        scale = np.exp(log_scale)
+        return weights * (np.log(np.exp(scale * u).sum(axis=1)) - scale * of_label)
+
+    best: Any = optimize.minimize_scalar(lambda s: loss(s).sum(), bounds=_LOG_SCALES, method="bounded")
+    return loss(best.x)

@@ -9,12 +9,18 @@ from scipy import optimize, special
 from ..labels._arrays import shortened
 from ..labels._draw import is_balanced, variance_of_mean
 from ..transition._estimation import pair_counts
+from ._calibration import tempered_log_loss
 from ._class_prior import relevant_difference, shares_differ
 from ._fit import NoiseFit
+from ._out_of_fold import OutOfFold
 from ._rules import EVIDENCE, WARN_P
 from ._uncertainty import TransitionUncertainty
 
 # Thresholds were selected on the design half of examples/benchmarks/zoo.
+# A network is under-trained if the loss of held-out clean samples, relative to guessing, is above this ...
+_HIGH_LOSS = 0.65
+# ... and decreased in the second half of training by this many standard errors
+_FALLING = 2.0
 # half width of the 90 % interval of a diagonal entry above which the class is not separated from other classes
 _WIDE = 0.25
 # Labels were memorised if the classifier agrees with them more often than T allows, by this and two standard errors.
@@ -31,7 +37,7 @@ _ERRORS_OF_CERTAINTY = 3.0
 # Reported without a warning. "not_one_T" is as frequent, a fifth of the fits without pairs, among fits with good error
 # bars as among fits with bad ones; with pairs, T is fitted to them
 _NOTES = {"worse_than_labels", "sources_differ", "dependent_sources", "sources_not_verified"}
-_NOTES |= {"not_one_T", "not_separated"}
+_NOTES |= {"not_one_T", "not_separated", "under_trained"}
 # standard errors by which the accuracy of a classifier must be below that of the labels
 _ERRORS_OF_ACCURACY = 2.5
 _CHOSEN = "verified samples were chosen because their labels look wrong: shares are biased; pass verified_probability"
@@ -40,7 +46,10 @@ _NOT_VERIFIED = "no sample is verified: T rests on {} alone, and its error bars 
 
 
 def diagnose(fit: NoiseFit, bars: TransitionUncertainty | None, classes: NDArray) -> dict[str, str]:
-    """Reasons not to trust T, by name; empty if there are none."""
+    """Reasons not to trust T, by name; empty if there are none.
+
+    Candidates of `fit` must be in ascending order of epochs.
+    """
     of = fit.out_of_fold
     c = len(classes)
     views = "the classifier" if of.sources is None else "the classifier and the agreement of sources"
@@ -60,6 +69,7 @@ def diagnose(fit: NoiseFit, bars: TransitionUncertainty | None, classes: NDArray
                 fit.wrong_true_labels,
             ),
             "not_one_T": _not_one_T(fit),
+            "under_trained": _under_trained(of, of.weights_of_clean(fit.log_prior_ratio)),
         }
     never = classes[~fit.best.proba[:, :c].any(axis=0)]
     wide = classes[:0]
@@ -152,11 +162,27 @@ def _not_one_T(fit: NoiseFit) -> str:
     """Labels contradict the assumption that one T holds for all samples."""
     if fit.is_one_T and fit.conflict <= EVIDENCE:
         return ""
-    advice = "verify samples that have a noisy label, so that T can be fitted to these pairs"
-    if fit.out_of_fold.pairs.any():
-        advice = "judge labels by label_posterior, which was fitted to the verified pairs"
-    fact = "the labels contradict one T for all samples: the noise probably depends on the features"
-    return f"{fact}, and T is an average over the samples; {advice}"
+    fact = "samples that look like another class have more wrong labels"
+    advice = "; verify samples that have a noisy label, so that T can be fitted to these pairs"
+    if fit.is_one_T:
+        fact = "clean and noisy samples contradict each other under one T"
+    elif fit.out_of_fold.pairs.any():
+        fact = "the verified pairs contradict one T for all samples"
+        advice = ", unless many verified labels are wrong"
+    return f"{fact}: the noise probably depends on the features, and T is an average over the samples{advice}"
+
+
+def _under_trained(out_of_fold: OutOfFold, weights: NDArray) -> str:
+    """The loss of held-out clean samples was high at the end, and still decreasing."""
+    candidates = out_of_fold.candidates
+    y = out_of_fold.clean
+    half, end = (tempered_log_loss(candidates[k].proba_clean, y, weights) for k in ((len(candidates) - 1) // 2, -1))
+    fell = half - end
+    guessing = np.log(len(out_of_fold.pairs))
+    if len(y) < 2 or fell.mean() <= _FALLING * fell.std() / len(y) ** 0.5 or end.mean() <= _HIGH_LOSS * guessing:
+        return ""
+    loss = f"its loss on held-out clean samples, {end.mean():.2f} (guessing: {guessing:.2f})"
+    return f"the network is under-trained: {loss}, was still decreasing at the end; use more epochs or a larger lr"
 
 
 def _memorised(fit: NoiseFit) -> str:

@@ -420,7 +420,7 @@ class LabelNoiseModel:
 
     def _error_bars(self, error: type[Exception] = ValueError) -> TransitionUncertainty:
         if self.uncertainty_ is None:
-            raise error(f"T has no error bars: they require a fit to samples of at most {MOST_CLASSES} classes.")
+            raise error(f"T of {len(self.classes_)} classes has no error bars. Fit samples of at most {MOST_CLASSES}.")
         return self.uncertainty_
 
     # ---- shares

@@ -207,8 +207,10 @@ def predicted_classes(model: Any) -> NDArray[np.intp]:
     """Out-of-fold predicted class of each sample of the fit that is not verified."""
     if model._predicted is not None:
         return model._predicted[0]
-    samples = model._samples_of_fit()
-    return samples.proba[samples.true < 0].argmax(axis=1)
+    proba = model.out_of_fold_.candidates[0].proba[:, : len(model.classes_)]
+    if model.calibration_ is not None:  # else they are those of the true label
+        proba = model.calibration_(proba)
+    return proba.argmax(axis=1)
 
 
 class Population:

@@ -101,7 +101,8 @@ class NoiseReport:
 
     def _repr_html_(self) -> str:
         """Return the page in a frame that isolates its styles and scripts."""
-        title, page = (html.escape(text) for text in (self.facts["title"], self.to_html()))
+        title = html.escape(self.facts["title"])
+        page = html.escape(self.to_html())
         frame = 'sandbox="allow-scripts" loading="lazy" style="width: 100%; height: 800px; border: 0"'
         return f'<iframe title="{title}" srcdoc="{page}" {frame}></iframe>'
 

@@ -6,6 +6,8 @@ from ._facts import Facts
 _MOST_NAMED = 3
 # Level of the test of one T (conventional)
 _LEVEL = 0.05
+# Smallest probability of a flip that is reported
+_NO_FLIP = 0.005
 # Diagnostics reported in the section on sources
 _OF_SOURCES = ("sources_differ", "dependent_sources", "sources_not_verified")
 
@@ -49,6 +51,8 @@ def _transition(facts: Facts) -> list[str]:
     flip = facts["flips"][0]
     share = estimate(flip["probability"], flip["low"], flip["high"])
     most = f"The most probable flip: {share} of the samples of class {flip['true']} are labelled {flip['noisy']}."
+    if flip["probability"] < _NO_FLIP:
+        most = f"No flip has a probability of {percent(_NO_FLIP)} or more."
     intervals = "There are no intervals: they require EM or a LabelNoiseModel, and at most 50 classes."
     if facts["data"]["error_bars"]:
         intervals = "The intervals assume one T for all samples and verified samples drawn at random."
@@ -58,11 +62,13 @@ def _transition(facts: Facts) -> list[str]:
 
 def _classes(facts: Facts) -> list[str]:
     classes = facts["classes"]
-    sentences = ["No class is at risk by this T: none has a high noise rate, few samples, or a label that could swap."]
+    sentences = ["No class has a high estimated noise rate or few samples. Without intervals, T may be wrong."]
     if n := classes["n_at_risk"]:
         names = [str(listed["class"]) for listed in classes["listed"][:_MOST_NAMED] if listed["risks"]]
         more = f" and {n - len(names):,} more" if n > len(names) else ""
         sentences = [f"Classes at risk: {', '.join(names)}{more}."]
+    elif facts["data"]["error_bars"]:
+        sentences = ["No class is at risk: none has a high noise rate, few samples, or a label that could swap."]
     if n_rows := classes["n_to_verify"]:
         advice = f"verify about {n_rows:,} more random samples with a noisy label"
         sentences.append(f'To know every noise rate within ± 0.05, {advice}; "to verify" has those of each class.')

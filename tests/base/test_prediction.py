@@ -14,9 +14,10 @@ from noisytransition.fitting import _parameters
 
 
 @pytest.mark.parametrize("cls", CLASSIFIERS)
-def test_probabilities_are_those_of_the_last_network_s_logits(cls, blobs, plain):
+def test_logarithms_of_the_probabilities_and_the_last_network_s_logits(cls, blobs, plain):
     clf = plain(cls)
     proba = clf.predict_proba(blobs[4])
+    np.testing.assert_allclose(clf.predict_log_proba(blobs[4]), np.log(proba), rtol=1e-3)
     assert clf.module_ is clf.net_.module_
     with torch.no_grad():
         logits = clf.module_.eval()(torch.from_numpy(blobs[4]).float())

@@ -6,10 +6,11 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from scipy.sparse import issparse
 from small_files import write_cifar10n, write_global_warming, write_hausa, write_labelme
 
-from examples.real_labels import cifar10n, common, global_warming, hausa, labelme
+from examples.real_labels import cifar10n, common, global_warming, hausa, labelme, transformer
 
 N, N_TEST = 260, 40
 SCRIPTS = {
@@ -59,3 +60,59 @@ def test_the_majority_wins_and_ties_are_by_chance():
     assert (labels[:, 0] == 3).all()
     assert (labels[:, 1] == 2).all()
     assert set(labels[:, 2]) == {1, 6}
+
+
+class Tokenizer:
+    """One token a character."""
+
+    def __call__(self, texts, max_length, **_):
+        codes = [[ord(letter) for letter in text[:max_length]] for text in texts]
+        width = max(map(len, codes))
+        ids = torch.tensor([code + [0] * (width - len(code)) for code in codes])
+        return {"input_ids": ids, "attention_mask": (ids != 0).long()}
+
+
+def small_bert():
+    bert = pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    config = bert.BertConfig(
+        vocab_size=128, hidden_size=16, num_hidden_layers=3, num_attention_heads=2, intermediate_size=32
+    )
+    return Tokenizer(), bert.BertModel(config)
+
+
+def test_upper_layers_on_the_output_of_the_lower_layers_are_the_whole_network(tmp_path, monkeypatch):
+    monkeypatch.setattr(transformer, "pretrained", small_bert)
+    write_global_warming(tmp_path, np.random.default_rng(0), N)
+    tokenizer, network = small_bert()
+    module = transformer.make_module(0).eval()
+    with torch.inference_mode():
+        batch = tokenizer(pd.read_csv(tmp_path / "global_warming.csv")["data_entry"].tolist(), transformer.TOKENS)
+        tokens = batch["attention_mask"].unsqueeze(2)
+        states = network.eval()(**batch).last_hidden_state
+        expected = module.head((states * tokens).sum(1) / tokens.sum(1))
+        found = module(torch.from_numpy(transformer.lower_layers(tmp_path)))
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.slow
+def test_the_script_of_the_transformer_writes_its_table(tmp_path, monkeypatch):
+    monkeypatch.setattr(transformer, "pretrained", small_bert)
+    monkeypatch.setattr(transformer, "PACKAGES", ("numpy",))
+    monkeypatch.setattr(transformer, "SEEDS", 2)
+    kept = ["fine-tuning", "EM, two folds, pairs"]
+    monkeypatch.setattr(transformer, "METHODS", short(transformer.METHODS, kept))
+    monkeypatch.setattr(transformer, "TRAINING", transformer.TRAINING | {"max_epochs": 1})
+    monkeypatch.setattr(common, "RESULTS", tmp_path)
+    monkeypatch.setattr(global_warming, "N_TEST", N_TEST)
+    monkeypatch.setattr("sys.argv", ["transformer", "--data", str(tmp_path)])
+    write_global_warming(tmp_path, np.random.default_rng(0), N)
+    for _ in range(2):  # the second call finds all rows
+        transformer.main()
+    rows = [json.loads(line) for line in (tmp_path / "transformer.jsonl").read_text().splitlines()]
+    assert len(rows) == 8
+    assert all("transition_matrix" in row for row in rows if row["method"] != "fine-tuning")
+    table = pd.read_csv(tmp_path / "transformer.csv", index_col=0)
+    fits = [f"{kind}: {method}" for kind in ("frozen", "fine-tuned") for method in kept]
+    assert list(table.index) == ["identity", "verified pairs counted", "sampling limit", *fits]
+    assert table.loc[fits, "accuracy"].notna().all()

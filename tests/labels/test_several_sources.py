@@ -43,7 +43,7 @@ TABLES = st.integers(2, 4).flatmap(lambda s: st.lists(st.tuples(*[CELLS] * s), m
 @hypothesis.given(TABLES, st.permutations(range(4)))
 @hypothesis.settings(max_examples=30)
 def test_given_labels_are_the_most_frequent_ones(rows, order):
-    y, by_source, verified, *_ = split_columns(frame(rows))
+    y, verified, by_source, *_ = split_columns(frame(rows))
     moved = frame(rows)[[f"s{s}" for s in order if s < len(rows[0])]]
     np.testing.assert_array_equal(split_columns(moved).given, y)
     assert [None if pd.isna(label) else label for label in y] == plurality(rows)
@@ -68,7 +68,7 @@ def test_long_form_is_a_table_with_one_label_in_each_row(rows):
         assert long is None
         return
     wide = {name: [label if of == name else None for label, of in rows] for name in columns}
-    y, by_source, *_ = split_columns(pd.DataFrame(wide))
+    y, _, by_source, *_ = split_columns(pd.DataFrame(wide))
     assert y.tolist() == list(labels)
     np.testing.assert_array_equal(long.codes, by_source.codes)
     np.testing.assert_array_equal(long.labels, by_source.labels)

@@ -11,7 +11,12 @@ from scipy import optimize, special
 from strategies import floats, labels, row_stochastic, transition_matrices
 
 from noisytransition.likelihood import _calibration, _em, em_transition_matrix
-from noisytransition.likelihood._calibration import CalibratedLikelihood, _RowsByLabel, _RowsOfFewClasses
+from noisytransition.likelihood._calibration import (
+    CalibratedLikelihood,
+    _RowsByLabel,
+    _RowsOfFewClasses,
+    tempered_log_loss,
+)
 from noisytransition.noise_model import LabelNoiseModel
 from noisytransition.transition import flip_labels, pair_noise, symmetric_noise, transition_error
 
@@ -210,3 +215,34 @@ def test_blocks_of_rows_give_the_sums_of_all_rows_at_once(rows_of, size, scale, 
     *others, of_matrix = sums_at_once(u, y, scale, bias, matrix, T)
     for value, twin in zip(sums, [*others, of_matrix if has_matrix else np.diag(of_matrix)], strict=True):
         np.testing.assert_allclose(value, twin, rtol=1e-10, atol=1e-10)
+
+
+# ---------------------------------------------------------------------------- a temperature alone
+@given(st.integers(0, 10_000), st.integers(2, 5), st.integers(1, 30), floats(0.05, 5))
+def test_the_temperature_is_the_best_of_a_fine_grid(seed, c, n, concentration):
+    rng = np.random.default_rng(seed)
+    proba, y = rng.dirichlet(np.full(c, concentration), size=n), rng.integers(c, size=n)
+    u = np.log(np.maximum(proba, 1e-7))
+
+    def loss(log_scale):
+        return -special.log_softmax(np.exp(log_scale) * u, axis=1)[np.arange(n), y].sum()
+
+    found = tempered_log_loss(proba, y)
+    assert found.shape == (n,)
+    assert found.sum() <= min(map(loss, np.linspace(-3, 2, 501))) + 1e-4 * n
+    assert found.sum() <= loss(0.0) + 1e-6 * n  # the plain log-loss
+
+
+def test_a_probability_of_0_costs_a_finite_loss():
+    loss = tempered_log_loss(np.eye(2)[[0, 1, 1]], np.array([0, 1, 0]))
+    assert np.isfinite(loss).all()
+    assert loss[2] > loss[0]
+
+
+def test_a_weight_counts_a_row_so_often():
+    rng = np.random.default_rng(0)
+    proba, y = rng.dirichlet(np.ones(3), size=40), rng.integers(3, size=40)
+    weights = rng.integers(4, size=40)
+    weighted, repeated = tempered_log_loss(proba, y, weights), np.arange(40).repeat(weights)
+    single = tempered_log_loss(proba[repeated], y[repeated])
+    np.testing.assert_allclose(weighted.sum(), single.sum(), rtol=1e-6)

@@ -57,7 +57,7 @@ def guessed_labels(n=2000):
 def test_labels_that_depend_on_the_look_of_the_sample_are_found():
     truth, rows = guessed_labels()
     clf = fit(rows)
-    assert "contradict one T" in clf.diagnostics_["not_one_T"]
+    assert "look like another class" in clf.diagnostics_["not_one_T"]
     assert clf.noise_model_.feature_dependence_ > 0.1
     of = clf.noise_model_.out_of_fold_
     _, proba, of_clean = of.candidates[0]
@@ -118,16 +118,18 @@ def test_a_classifier_that_is_worse_than_its_labels_is_warned_of(make):
 def test_reasons_of_fits_whose_error_bars_hold_as_often_are_not_warned_of():
     with warnings.catch_warnings(action="error", category=UserWarning):
         clf = fit(table(30, 6, seed=2))
-    assert set(clf.diagnostics_) <= {"not_one_T", "not_separated"}
+    assert set(clf.diagnostics_) <= {"not_one_T", "not_separated", "under_trained"}
     low, high = clf.transition_interval(0.9)  # labels that leave T open
     wide = np.flatnonzero(np.diag(high - low) > 0.5)
     assert str(wide.tolist()) in clf.diagnostics_["not_separated"]
 
 
-def test_a_network_that_is_trained_too_little_continues_from_the_warm_up():
+def test_a_network_that_is_trained_too_little_is_found():
     clf = fit(table(), lr=1e-4)
+    assert "under-trained" in clf.diagnostics_["under_trained"]
     new = fit(table(), lr=1e-4, transition_init=clf.transition_init_)  # there is no warm-up to go on from
     assert clf.histories_["em"][0, "train_loss"] < new.histories_["em"][0, "train_loss"] - 0.005
+    assert "under_trained" not in fit(table(300, 30), lr=1e-4, max_epochs=1).diagnostics_  # nothing to compare with
 
 
 # ---------------------------------------------------------------------------- labels with different codes
