@@ -174,38 +174,31 @@ class Likelihood:
         # a step reads and writes T column by column
         T = np.asfortranarray(T)
         known = self.pairs + pseudo_counts
-        log_likelihood, one = self.step(T, known)
+        log_likelihood, one, counts = self.step(T, known)
         n_iter = 1
         gain = np.inf
         while np.abs(T - one).max() > self.tol and n_iter < self.max_iter and gain >= row_gain:
-            higher, two = self.step(one, known)
-            beyond = _extrapolated(T, one, two)
-            highest, after = self.step(beyond, known)
-            T, now, one = (beyond, highest, after) if highest >= higher else (one, higher, two)
+            of_one = self.step(one, known)
+            beyond = _extrapolated(T, one, of_one[1])
+            of_beyond = self.step(beyond, known)
+            T, (now, one, counts) = (beyond, of_beyond) if of_beyond[0] >= of_one[0] else (one, of_one)
             gain = (now - log_likelihood) / self.n
             log_likelihood = now
             n_iter += 1
-        counts, _ = self._counts(T)
-        counts += self.pairs
         converged = bool(np.abs(T - one).max() <= self.tol)
-        return EMResult(one, counts, None, None, 0.0, log_likelihood, log_likelihood, converged, n_iter)
+        return EMResult(one, counts + self.pairs, None, None, 0.0, log_likelihood, log_likelihood, converged, n_iter)
 
-    def step(self, T: NDArray, known: NDArray) -> tuple[float, NDArray[np.float64]]:
-        """Log-likelihood at T, and T after one step of expectation-maximisation."""
-        counts, log_likelihood = self._counts(T)
-        log_likelihood += float((known * finite_log(T)).sum())
-        counts += known
-        return log_likelihood, normalise_rows(counts, T)
-
-    def _counts(self, T: NDArray) -> tuple[NDArray[np.float64], float]:
-        """Expected counts of (true, noisy) labels, and the log-likelihood of the noisy samples."""
+    def step(self, T: NDArray, known: NDArray) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
+        """Log-likelihood at T, T after one step of expectation-maximisation, and expected counts of (true, noisy)."""
         counts = np.empty(T.shape, order="F")
         likelihoods = []
         for j, block in enumerate(self.blocks):  # each block fits the processor's cache
             likelihood = np.maximum(block @ T[:, j], TINY**2)
             counts[:, j] = (1 / likelihood) @ block
             likelihoods.append(likelihood)
-        return T * counts, float(np.log(np.concatenate(likelihoods)).sum())
+        counts *= T
+        log_likelihood = float(np.log(np.concatenate(likelihoods)).sum()) + float((known * finite_log(T)).sum())
+        return log_likelihood, normalise_rows(np.add(counts, known, order="F"), T), counts
 
 
 def _extrapolated(T: NDArray, one: NDArray, two: NDArray) -> NDArray[np.float64]:

@@ -47,12 +47,13 @@ def test_agrees_with_plain_steps_by_loops(seed, prior):
 @given(rows_with_labels(c=3, least=0.01), transition_matrices(3, least=0.01), st.floats(0, 50))
 def test_a_step_by_loops(rows, T, pseudo):
     (proba, y), known = rows, pseudo * T[[1, 2, 0]]
-    value, step = Likelihood(proba, y, np.zeros((3, 3))).step(T, known)
+    value, step, expected = Likelihood(proba, y, np.zeros((3, 3))).step(T, known)
     counts, total = known.copy(), (known * np.log(T)).sum()
     for p, j in zip(proba, y, strict=True):
         counts[:, j] += p * T[:, j] / (p @ T[:, j])
         total += np.log(p @ T[:, j])
     assert value == pytest.approx(total)
+    np.testing.assert_allclose(expected + known, counts, rtol=1e-9)
     np.testing.assert_allclose(step, counts / counts.sum(axis=1, keepdims=True), rtol=1e-9)
 
 
