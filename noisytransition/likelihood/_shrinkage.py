@@ -27,8 +27,13 @@ def fitted_prior(prior: Prior, counts: NDArray) -> tuple[NDArray, float, float]:
     given: Any = prior
     groups = [] if np.ndim(given) == 2 else _groups(given, counts)
     M = _rates(groups, counts) if groups else np.asarray(given, dtype=np.float64)
-    evidence, best = _highest_evidence(counts, M, groups)
-    return M, 0.0 if best < least_strength(M) else best, evidence
+    evidence = Evidence(counts, M, groups)
+    if not evidence.entries:  # the prior excludes all labels
+        return M, 0.0, 0.0
+    _, best = evidence.highest(_PRIOR_STRENGTHS[::_STRIDE])
+    i = int(np.searchsorted(_PRIOR_STRENGTHS, best))
+    highest, best = evidence.highest(_PRIOR_STRENGTHS[max(0, i - _STRIDE + 1) : i + _STRIDE])
+    return M, 0.0 if best < least_strength(M) else best, highest
 
 
 def shrunk_to_symmetric(T: NDArray, proba: NDArray, y: NDArray) -> NDArray[np.float64]:
@@ -55,17 +60,6 @@ def least_strength(M: NDArray) -> float:
     """Smallest strength at which half of the wrong labels are at entries with at least one pseudo-count."""
     rates = np.sort(M[~np.eye(len(M), dtype=bool)])[::-1]
     return float(1 / rates[np.searchsorted(np.cumsum(rates), rates.sum() / 2)]) if rates.any() else 0.0
-
-
-def _highest_evidence(counts: NDArray, M: NDArray, groups: list[NDArray[np.bool_]]) -> tuple[float, float]:
-    """Highest log-evidence, and the strength that attains it."""
-    evidence = Evidence(counts, M, groups)
-    if not evidence.entries:  # the prior excludes all labels
-        return 0.0, 0.0
-    n = len(_PRIOR_STRENGTHS)
-    _, best = evidence.highest(_PRIOR_STRENGTHS[::_STRIDE])
-    i = int(np.searchsorted(_PRIOR_STRENGTHS, best))
-    return evidence.highest(_PRIOR_STRENGTHS[max(0, i - _STRIDE + 1) : min(n, i + _STRIDE)])
 
 
 def with_other_labels(prior: Prior, c: int, n_labels: int) -> Prior:

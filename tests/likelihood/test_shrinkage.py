@@ -93,11 +93,11 @@ def test_the_strength_is_that_of_a_search_among_all(seed):
     np.fill_diagonal(M, 0.7)
     T = np.array([rng.dirichlet(own * row) for row in M])
     counts = np.array([rng.multinomial(int(10 ** rng.uniform(1, 4)), row) for row in T]).astype(float)
-    groups = _shrinkage._groups("symmetric", counts)
-    found = _shrinkage._rates(groups, counts)
-    strengths = _shrinkage._PRIOR_STRENGTHS.tolist()
-    expected = max(Evidence(counts, found, groups).highest(np.array([a])) for a in strengths)
-    assert _shrinkage._highest_evidence(counts, found, groups) == expected
+    found, strength, evidence = fitted_prior("symmetric", counts)
+    of_all = Evidence(counts, found, _shrinkage._groups("symmetric", counts))
+    expected = max(of_all.highest(np.array([a])) for a in _shrinkage._PRIOR_STRENGTHS.tolist())
+    assert evidence == expected[0]
+    assert strength == (expected[1] if expected[1] >= _shrinkage.least_strength(found) else 0)
 
 
 # ---------------------------------------------------------------------------- rows that are means of few
