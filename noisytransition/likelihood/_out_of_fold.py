@@ -169,10 +169,8 @@ def without_features(
 def _candidate(proba: ArrayLike, proba_clean: ArrayLike | None, labels: Labels, c: int) -> Candidate:
     """Probabilities of noisy and clean samples, a column for each label; 0 for labels that are no classes."""
     names = labels.classes
-    of_all = check_probabilities(in_class_order(proba, names[:c], rows=False))
-    if proba_clean is not None:
-        of_clean = check_probabilities(in_class_order(proba_clean, names[:c], rows=False), c, "proba_clean")
-        of_all = np.concatenate([of_all, of_clean])
+    given = [proba] if proba_clean is None else [proba, proba_clean]
+    of_all = np.concatenate([check_probabilities(in_class_order(of, names[:c], rows=False)) for of in given])
     of_all = np.pad(of_all, ((0, 0), (0, len(names) - c)))
     return Candidate(0, of_all[labels.is_noisy], of_all[labels.is_clean])
 
