@@ -205,13 +205,6 @@ def _free_entries(T: NDArray) -> tuple[NDArray[np.intp], ...]:
     return np.nonzero(np.arange(len(T)) != T.argmax(axis=1)[:, None])
 
 
-def _derivative(T: NDArray) -> sparse.csr_array:
-    """Derivative of the entries of T, column by column, by the free ones: shape (n_free, c * c)."""
-    rows, columns = _free_entries(T)
-    entries = sparse.eye_array(T.size, format="csr")
-    return entries[len(T) * columns + rows] - entries[len(T) * T.argmax(axis=1)[rows] + rows]
-
-
 def _cut_at_zero(T: NDArray, slope: NDArray, information: NDArray) -> TransitionUncertainty:
     """Normal approximation of each free entry, truncated at 0, and of the largest of each row."""
     at = _free_entries(T)
@@ -282,9 +275,12 @@ def _information(proba: NDArray, y: NDArray, T: NDArray, counts: NDArray) -> tup
             slope[j] += ratio[mine].sum(axis=0)
             info_T[j] += ratio[mine].T @ ratio[mine]
             info_map_T[:, j] += scores[mine].T @ ratio[mine]
-    by_free = _derivative(T)
-    information = (by_free @ sparse.block_diag(info_T, format="csr") @ by_free.T).toarray()
-    return by_free @ slope.ravel(), information, (by_free @ info_map_T.reshape(n_map, -1).T).T, info_map
+    # derivative of the entries of T, column by column, by the free ones: shape (n_free, c * c)
+    rows, columns = _free_entries(T)
+    entries = sparse.eye_array(T.size, format="csr")
+    by_free = entries[c * columns + rows] - entries[c * T.argmax(axis=1)[rows] + rows]
+    info_T = (by_free @ sparse.block_diag(info_T, format="csr") @ by_free.T).toarray()
+    return by_free @ slope.ravel(), info_T, (by_free @ info_map_T.reshape(n_map, -1).T).T, info_map
 
 
 def _clean_information(proba: NDArray, weights: NDArray) -> NDArray:
