@@ -184,12 +184,11 @@ class CalibratedLikelihood:
         found = minimum(lambda x: self.objective(x, known), self.x, unit, min(most, self.max_iter))
         self.x = found.x
         counts = self.counts(self.x)
-        calibration = self.calibration(self.x)
-        T = special.softmax(self.unpack(self.x)[3], axis=1)
-        T = normalise_rows(counts + known, T)
+        T = normalise_rows(counts + known, special.softmax(self.unpack(self.x)[3], axis=1))
         converged = bool(found.success) or found.nit < self.max_iter  # or stopped early on purpose
         value = -found.fun * self.n_rows
-        return EMResult(T, counts + self.pairs, calibration, None, 0.0, value, value, converged, found.nit)
+        counts += self.pairs
+        return EMResult(T, counts, self.calibration(self.x), None, 0.0, value, value, converged, found.nit)
 
     # ---- parameters
     def pack(self, log_scale: float, bias: NDArray, matrix: NDArray, logits_T: NDArray) -> NDArray[np.float64]:

@@ -64,9 +64,8 @@ def fit_feature_dependent_noise(
     if one_T.prior is not None:  # the one T may owe its evidence to a strong prior
         evidence -= max(0.0, one_T.found.log_evidence - with_prior(one, one_T.prior).log_evidence)
     calibration = likelihood.calibration(x[:-1])
-    both = (one.calibration, calibration)
-    before, after = (log_scores(of, proba_clean, y_clean, likelihood.log_prior_ratio) for of in both)
-    gain = after - before
+    rows = proba_clean, y_clean, likelihood.log_prior_ratio
+    gain = log_scores(calibration, *rows) - log_scores(one.calibration, *rows)
     evidence += ((1 - likelihood.clean_weight) * gain).sum()
     if evidence <= EVIDENCE or gain.sum() < 0:
         return None

@@ -8,9 +8,6 @@ from scipy import optimize, special
 
 from ..transition._estimation import finite_log
 
-# weights of Bayes' rule, if features and label are independent given the true class
-_BAYES = {"features": 1.0, "label": 1.0, "clean": 0.0}
-
 
 class Views(NamedTuple):
     """What features, labels and clean samples say about the true class of the same samples, each of shape (n, c)."""
@@ -37,7 +34,8 @@ def pool_weights(views: Views, y: NDArray, log_prior_ratio: NDArray | float = 0.
     logs = views.logs()
     of_views = np.stack(list(logs.values()), axis=-1)
     rows = np.arange(len(y))
-    prior = np.array([_BAYES[name] for name in logs])
+    # Bayes' rule, if features and label are independent given the true class
+    prior = np.array([name != "clean" for name in logs], dtype=np.float64)
 
     def loss(w: NDArray) -> tuple[float, NDArray]:
         log_p = special.log_softmax(of_views @ w + log_prior_ratio, axis=1)
