@@ -1,7 +1,6 @@
 from functools import partial
 
 import numpy as np
-import pytest
 from training import Batches, fit_noisy, floored
 
 from noisytransition import CrossEntropyClassifier, ForwardClassifier
@@ -10,16 +9,13 @@ from noisytransition.transition import anchor_transition_matrix
 fit = partial(fit_noisy, ForwardClassifier)
 
 
-@pytest.fixture(scope="module")
-def warm_up_proba(blobs):
-    """Posteriors of the noisy samples under the warm-up, if it holds none out."""
-    return fit_noisy(CrossEntropyClassifier, blobs, max_epochs=2).predict_proba(blobs[0])
-
-
-def test_T_is_the_warm_up_s_posterior_at_the_anchors_and_stays(blobs, warm_up_proba):
-    clf = fit(blobs, validation_fraction=0)
-    anchors = warm_up_proba[warm_up_proba.argmax(axis=0)]
-    np.testing.assert_allclose(clf.transition_matrix_, floored(anchors), rtol=1e-6)
+def test_T_is_the_warm_up_s_posterior_at_the_anchors_and_stays(blobs):
+    proba = fit_noisy(CrossEntropyClassifier, blobs, max_epochs=2).predict_proba(blobs[0])
+    anchors = {of: anchor_transition_matrix(proba, percentile=of) for of in (90, "auto", None)}
+    for percentile, T in anchors.items():
+        clf = fit(blobs, validation_fraction=0, anchor_percentile=percentile)
+        np.testing.assert_allclose(clf.transition_matrix_, floored(T), rtol=1e-6)
+        assert np.allclose(T, anchors[None]) == (percentile is None)
     np.testing.assert_array_equal(clf.transition_init_, clf.transition_matrix_)
     assert list(clf.histories_) == ["warm_up", "forward"]
     np.testing.assert_allclose(clf.net_.criterion_.transition_matrix, clf.transition_matrix_, rtol=1e-5)
@@ -36,11 +32,3 @@ def test_the_warm_up_ends_with_its_best_epoch_on_held_out_samples(blobs):
     assert batches.sizes()[0] == 270
     assert batches.sizes()[-1] == 300
     assert clf.net_.train_split is None
-
-
-def test_the_percentile_of_the_anchors(blobs, warm_up_proba):
-    for percentile in (90, "auto"):
-        clf = fit(blobs, validation_fraction=0, anchor_percentile=percentile)
-        T = anchor_transition_matrix(warm_up_proba, percentile=percentile)
-        np.testing.assert_allclose(clf.transition_matrix_, floored(T), rtol=1e-6)
-        assert not np.allclose(T, anchor_transition_matrix(warm_up_proba))
