@@ -1,6 +1,7 @@
 """A fit is bitwise the same in every process and for every input format of the same samples."""
 
 import copy
+import threading
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
@@ -14,7 +15,7 @@ from estimators import small
 from sklearn.base import clone
 from skorch.dataset import ValidSplit
 from torch.utils.data import TensorDataset
-from training import StopAfter, assert_same, fit, refused
+from training import On, StopAfter, assert_same, fit, refused
 
 from noisytransition import EMTransitionClassifier, FineTuningClassifier, GLCClassifier, MetaTransitionClassifier
 from noisytransition.methods import METHODS
@@ -23,8 +24,10 @@ from noisytransition.methods import METHODS
 # ---------------------------------------------------------------------------- threads and processes
 def test_folds_in_threads(blobs, plain):
     """Threads train one fold after the other, since PyTorch has one generator for all threads."""
+    lock = threading.Lock()  # other processes cannot have it
     with joblib.parallel_config("threading"):
-        threaded = fit(EMTransitionClassifier, blobs, n_jobs=2)
+        note = On(epoch_end=lambda net, **kwargs: lock.locked())
+        threaded = fit(EMTransitionClassifier, blobs, n_jobs=2, callbacks=[note])
     assert_same(plain(EMTransitionClassifier), threaded, blobs[0])
 
 
