@@ -1,7 +1,6 @@
 """Classifier and T by joint likelihood: held-out samples, selection, results, posteriors of the last training."""
 
 import functools
-import threading
 
 import joblib
 import numpy as np
@@ -171,12 +170,6 @@ def test_T_starts_from_shrunk_mean_posteriors():
     shrunk = floored(shrunk_to_symmetric(gold, proba, y_clean))
     np.testing.assert_allclose(fitted().transition_init_, shrunk, atol=1e-6)
     assert np.abs(shrunk - gold).max() > 1e-3
-
-
-def test_threads_train_what_other_processes_cannot_have():
-    lock = threading.Lock()  # cannot be pickled
-    with joblib.parallel_config("threading", n_jobs=2):
-        fit(60, max_epochs=1, callbacks=[On(epoch_end=lambda net, **kwargs: lock.locked())])
 
 
 # ---------------------------------------------------------------------------- posteriors of the last training
