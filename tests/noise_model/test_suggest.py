@@ -89,6 +89,9 @@ def test_without_verified_samples_probabilities_are_denoised_once():
     right = model.label_posterior()[np.arange(2000), model.calibrate(proba).argmax(axis=1)]
     doubt = np.sqrt(right * (1 - right))
     np.testing.assert_allclose(draw_sizes(model, "accuracy"), 0.5 / 2000 + 0.5 * doubt / doubt.sum())
+    for target in TARGETS:
+        rows = model.suggest_samples(30, target, random_state=0)
+        assert np.isfinite(rows.probability).sum() == 30
 
 
 # ---------------------------------------------------------------------------- plans
@@ -167,15 +170,6 @@ def test_a_plan_of_rates_needs_no_samples_but_a_matrix():
 def test_bad_input(model, call, match):
     with pytest.raises((ValueError, TypeError), match=match):
         call(model)
-
-
-def test_without_any_verified_sample_rows_are_suggested_for_all_targets():
-    proba, _, noisy = samples(0)
-    alone = LabelNoiseModel(proba_of="noisy").fit(proba, noisy)
-    for target in TARGETS:
-        rows = alone.suggest_samples(30, target, random_state=0)
-        assert np.isfinite(rows.probability).all()
-        assert len(rows) == 30
 
 
 # ---------------------------------------------------------------------------- a rare class
