@@ -254,3 +254,5 @@ def test_accuracy_interval_is_that_of_the_last_predictions():
     interval = clf.accuracy_interval()
     assert interval.lower <= right <= interval.upper
     assert clf.plan_verification("accuracy").table.estimate.iloc[0] == interval.estimate
+    with pytest.raises(TypeError, match="proba"):  # its model was fitted to probabilities of other clones
+        clf.class_shares(proba=clf.oof_proba_)
