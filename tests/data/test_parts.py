@@ -171,6 +171,7 @@ def test_datasets_with_labels(form):
     clf = fit(GLCClassifier, X=X, y=None)
     assert_same_proba(clf, packed, X)
     assert clf.score(X) == packed.score(PACKED, NOISY)
+    assert clf.score(X, y_verified=VERIFIED) == packed.score(PACKED[:40], Y[:40])
 
 
 def test_an_output_with_logits():
