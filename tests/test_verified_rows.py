@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-import torch
 from estimators import CLASSIFIERS, small
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
@@ -18,7 +17,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, balanced_accuracy_score
 from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold, cross_val_predict, cross_val_score
 from sklearn.pipeline import Pipeline
-from torch.utils.data import TensorDataset
 from training import assert_same, refused
 
 from noisytransition import (
@@ -104,14 +102,6 @@ def test_minus_one_in_both_is_refused_with_the_reason(unlabelled, verified):
     if unlabelled == "verified samples":  # with the mark that the error names
         given, checked = (np.where(labels == -1, np.nan, labels) for labels in (given, checked))
         assert small(GLCClassifier).fit(X, given, y_verified=checked).classes_.tolist() == [0, 1, 2]
-
-
-def test_labels_of_a_Dataset_of_pairs_are_the_given_ones(verified):
-    X, y, mask, true = verified
-    pairs, checked = TensorDataset(torch.tensor(X), torch.tensor(y)), np.where(mask, true, -1)
-    clf = small(GLCClassifier).fit(pairs, y_verified=checked)
-    assert_same(clf, small(GLCClassifier).fit(X, y, y_verified=checked), X)
-    assert clf.score(pairs, y_verified=checked) == clf.score(X[mask], true[mask])
 
 
 # ---------------------------------------------------------------------------- scores
