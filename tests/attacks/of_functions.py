@@ -161,6 +161,7 @@ FOLDS = [
     Case("folds: short groups", "folds", {"groups": Y[:-1]}, "59 labels for 60 samples"),
     Case("folds: no verified labels", "folds", {"y_verified": None}, "'verified'"),
     Case("folds: no verified row", "folds", {"y_verified": [None] * 60}, "0 sample"),
+    Case("folds: one verified row", "folds", {"y_verified": [1] + [None] * 59}, "n_samples=1"),
     Case("folds: short labels", "folds", {"y": Y[:-1]}, "59 labels for 60 samples"),
     Case("folds: twice", "folds", {"y": pd.DataFrame({"label": Y, "verified": Y})}, "given twice"),
 ]
