@@ -100,7 +100,8 @@ def test_equally_many_clean_rows_of_unequal_classes_bring_a_warning(cls):
 
 
 @pytest.mark.parametrize(
-    ("shares", "per_class"), [([0.6, 0.25, 0.15], [10] * 3), ([0.8, 0.1, 0.1], [20, 5, 5]), ([0.8, 0.1, 0.1], [1] * 3)]
+    ("shares", "per_class"),
+    [([0.6, 0.25, 0.15], [10] * 3), *(([0.8, 0.1, 0.1], n) for n in ([20, 5, 5], [1] * 3, [10, 10, 0]))],
 )
 def test_other_shares_bring_none(shares, per_class):
     assert not told(small(FineTuningClassifier), **unequal(shares, per_class))
