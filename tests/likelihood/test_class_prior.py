@@ -9,7 +9,6 @@ from scipy.special import softmax
 from scipy.stats import chisquare
 from strategies import row_stochastic
 
-from noisytransition.labels._draw import is_balanced
 from noisytransition.likelihood._class_prior import fit_log_prior_ratio, shares_differ, shift_class_prior
 from noisytransition.likelihood._em import first_maximum
 from noisytransition.transition import flip_labels, pair_noise, transition_error
@@ -37,16 +36,12 @@ def problem(n_clean=(60, 60, 60), seed=0, n=4000):
     return (proba[rest], noisy[rest], proba[clean], y[clean]), y[rest]
 
 
-def offset_of(*rows):
-    return fit_log_prior_ratio(*rows, NONE, UNIFORM)
-
-
 @pytest.mark.parametrize("n_clean", [(60, 60, 60), (90, 60, 30), (20, 20, 60)])
 def test_the_offset_is_found_and_T_with_it(n_clean):
     rows, y = problem(n_clean)
     shares = np.bincount(y) / len(y)
     truth = np.log(np.array(n_clean) / sum(n_clean) / shares)
-    offset = offset_of(*rows)
+    offset = fit_log_prior_ratio(*rows, NONE, UNIFORM)
     np.testing.assert_allclose(offset, truth, atol=0.25)
     with_offset, without = (
         first_maximum(*rows, UNIFORM, "symmetric", NONE, log_prior_ratio=of).finish() for of in (offset, 0.0)
@@ -55,11 +50,6 @@ def test_the_offset_is_found_and_T_with_it(n_clean):
     assert errors[0] < min(0.1, errors[1] + 0.01)
     found = with_offset.counts.sum(axis=1) / with_offset.counts.sum()
     np.testing.assert_allclose(found, shares, atol=0.02)
-
-
-@pytest.mark.parametrize(("n", "equally"), [([2, 2], True), ([1, 1], False), ([2, 2, 0], False), ([2, 3], False)])
-def test_equally_many_clean_rows(n, equally):
-    assert is_balanced(np.array(n)) is equally
 
 
 @pytest.mark.parametrize("n_clean", [[50, 50], [9, 1], [30, 30]])
