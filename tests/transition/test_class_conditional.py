@@ -24,13 +24,6 @@ def draw(seed, n=60, c=3, rate=0.4):
     return y, s, {"features": X, "proba": proba, "groups": (X[:, 0] + rng.normal(size=n) > 1).astype(int)}
 
 
-def rows_by_difficulty(seed, n=1500, c=3):
-    """Labels that are wrong more often, and towards the likelier class, where the posterior is less sure."""
-    rng = np.random.default_rng(seed)
-    proba = softmax(1.5 * rng.normal(size=(n, c)), axis=1)
-    return labels_of(proba, rng), labels_of(proba, rng), proba
-
-
 # ---------------------------------------------------------------------------- against a slow reference
 def slow_scores(kind, values, rows):
     """Scores of the rows of a class, one column after the other."""
@@ -122,7 +115,9 @@ def test_rounding_errors_do_not_count_for_any_number_of_rows(n):
 
 
 def test_almost_uniform_posteriors_have_the_same_direction():
-    y, s, proba = rows_by_difficulty(0, n=90)
+    rng = np.random.default_rng(0)
+    proba = softmax(1.5 * rng.normal(size=(90, 3)), axis=1)
+    y, s = labels_of(proba, rng), labels_of(proba, rng)  # flips are towards likely classes
     powered = proba**1e-4 / (proba**1e-4).sum(axis=1, keepdims=True)
     sharp, flat = (class_conditional_test(y, s, proba=p, random_state=0).pvalues for p in (proba, powered))
     assert flat["posteriors: direction"] == pytest.approx(sharp["posteriors: direction"], abs=0.02)
