@@ -68,13 +68,15 @@ def test_a_fit_that_is_read_has_the_seed_that_was_drawn(fit, blobs):
 
 
 # ---------------------------------------------------------------------------- the folder
-def test_each_stage_has_a_file_and_a_complete_one_is_not_written_again(fit, tmp_path, blobs):
+def test_each_stage_has_a_file_and_a_complete_one_is_not_written_again(fit, tmp_path, blobs, monkeypatch):
+    """A relative path is that of the caller's folder, also in other processes."""
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(KeyboardInterrupt):
         fit(EMTransitionClassifier, callbacks=[StopAfter(4)])
     first = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "fit").iterdir()}
     assert set(first) == {"warm_up.stage", "fold_0.stage"}
     with joblib.parallel_config(backend="multiprocessing"):  # processes that are forked start at once
-        in_two = fit(EMTransitionClassifier, n_jobs=2)
+        in_two = fit(EMTransitionClassifier, n_jobs=2, state="fit")
     last = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "fit").iterdir()}
     assert set(last) == {*first, "fold_0_clean.stage", "fold_1.stage", "fold_1_clean.stage", "clean.stage", "em.stage"}
     assert first["warm_up.stage"] == last["warm_up.stage"]
