@@ -145,14 +145,6 @@ def test_folds_of_another_seed_are_not_taken_up(tmp_path):
     np.testing.assert_array_equal(resumed.transition_matrix_, whole.transition_matrix_)
 
 
-def test_a_relative_path_is_that_of_the_caller_s_folder(tmp_path, monkeypatch):
-    X, y, meta, _ = overlapping(n=60)
-    monkeypatch.chdir(tmp_path)
-    with joblib.parallel_config("multiprocessing"):
-        EMTransitionClassifier(**FAST | {"max_epochs": 1}, n_jobs=2).fit(X, y, meta=meta, state="fit")
-    assert [path.name for path in tmp_path.iterdir()] == ["fit"]
-
-
 @given(st.data(), st.integers(2, 5), st.integers(1, 4))
 def test_folds_are_even_in_size_and_classes(data, n_folds, c):
     y = data.draw(labels(data.draw(st.integers(n_folds, 40)), c))
