@@ -85,7 +85,6 @@ def test_the_labels_of_samples_are_judged_by_all_sources(fitted):
     np.testing.assert_allclose(fitted.label_posterior(), posterior)
 
 
-@pytest.mark.parametrize("clf", [EM, CV], ids=["EM", "CV"])
 def test_samples_beside_X_may_be_verified(clf):
     labels = TABLE.drop(columns="verified")
     beside = clone(clf).fit(X[100:], labels[100:], meta=(X[:100], TRUE[:100]))
