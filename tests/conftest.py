@@ -33,24 +33,14 @@ def _one_thread_and_one_seed():
     np.random.seed(0)  # noqa: NPY002  (what `random_state=None` of scikit-learn draws from)
 
 
-def _double_precision():
+@pytest.fixture(scope="module")
+def float64():
+    """Use double precision in all tests of a file, including property tests."""
     import torch
 
     torch.set_default_dtype(torch.float64)
     yield
     torch.set_default_dtype(torch.float32)
-
-
-@pytest.fixture
-def float64():
-    """Use double precision for all tensors of a test."""
-    yield from _double_precision()
-
-
-@pytest.fixture(scope="module")
-def float64_module():
-    """Use double precision in all tests of a file, including property tests."""
-    yield from _double_precision()
 
 
 @pytest.fixture

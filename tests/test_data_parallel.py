@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("two processes")]
 
 
 @pytest.fixture(scope="module")
-def both(tmp_path_factory, float64_module):
+def both(tmp_path_factory, float64):
     """Results of each of two processes, and of one process alone."""
     folder = tmp_path_factory.mktemp("two")
     processes = started(folder)

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from noisytransition.losses import ImportanceReweightedLoss
 
-pytestmark = pytest.mark.usefixtures("float64_module")
+pytestmark = pytest.mark.usefixtures("float64")
 
 
 @st.composite

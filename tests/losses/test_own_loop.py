@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from noisytransition import LabelNoiseModel
 from noisytransition.losses import ForwardLoss, GoldCorrectionLoss, corrected_cross_entropy
 
-pytestmark = pytest.mark.usefixtures("float64_module")
+pytestmark = pytest.mark.usefixtures("float64")
 CLOSE = {"rtol": 1e-10, "atol": 1e-12}
 T = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.1, 0.6]])
 

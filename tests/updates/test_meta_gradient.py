@@ -15,6 +15,7 @@ from noisytransition.losses import ForwardLoss
 from noisytransition.nets import CleanBatches, NoisyLabelNet, Rows
 from noisytransition.updates import MetaGradient
 
+pytestmark = pytest.mark.usefixtures("float64")
 T_START = np.array([[0.6, 0.3, 0.1], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6]])
 
 
@@ -23,7 +24,6 @@ def fit(blobs, **params):
     return fit_blobs(MetaTransitionClassifier, blobs, refit=False, **params)
 
 
-@pytest.mark.usefixtures("float64")
 @pytest.mark.parametrize("normalize", [False, True])
 @pytest.mark.parametrize("kind", ["mlp", "batch-norm"])
 def test_a_fit_on_whole_batches_is_algorithm_1(blobs, kind, normalize):

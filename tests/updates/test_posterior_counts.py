@@ -14,7 +14,7 @@ from noisytransition.nets._rows import Batch
 from noisytransition.transition import label_posterior, pair_noise
 from noisytransition.updates import PosteriorCounts
 
-pytestmark = pytest.mark.usefixtures("float64_module")
+pytestmark = pytest.mark.usefixtures("float64")
 
 START = pair_noise(3, 0.3) * 0.85 + 0.05
 several = st.lists(batches(c=3, scale=4.0), min_size=1, max_size=5)
