@@ -100,15 +100,6 @@ def test_the_gradient_is_that_of_the_objective(c, power):
         np.testing.assert_allclose(gradient[k], change, rtol=1e-6, atol=1e-9)
 
 
-def test_at_power_0_it_is_the_likelihood_of_one_T():
-    one_T, _ = likelihood(7, c=4)
-    x = parameters(7, 4, 0.0)
-    value, gradient = dependent_loss(one_T, x)
-    value_of_one, gradient_of_one = one_T.objective(x[:-1], np.zeros((4, 4)))
-    np.testing.assert_allclose(value, value_of_one, rtol=1e-12)
-    np.testing.assert_allclose(gradient[:-1], gradient_of_one, rtol=1e-9, atol=1e-12)
-
-
 # ---------------------------------------------------------------------------- where labels depend on the row
 UNIFORM = np.full((3, 3), 1 / 3)  # the labels depend on the features alone, and one T would be near the identity
 
