@@ -129,6 +129,7 @@ def renamed(*names):
         (TABLE.assign(verified=list("abc") + [None] * 3), {}, "same classes"),
         (np.array([0, 1, 2]), {"sources": ["p", None, "q"]}, "sources is missing for 1"),
         (np.array([0, 1, 2]), {"sources": np.array([list("pq")] * 3)}, "shape"),
+        (np.arange(60) % 2, {"sources": pd.Series(pd.date_range("2025-01-01", periods=60))}, "such as periods"),
         (np.array([[0, 1], [1, 1]]), {"y_verified": [0, None]}, "one for each source"),
     ],
 )
