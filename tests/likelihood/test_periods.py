@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from posteriors import verified_at
 from scipy import optimize, special
-from training import refused
 
 from noisytransition import EMTransitionClassifier, LabelNoiseModel, load
 from noisytransition.likelihood._class_prior import mean_difference
@@ -106,12 +105,6 @@ def test_periods_are_in_the_order_of_time():
     assert not np.allclose(without_order, expected, atol=1e-3)
     numbers, categories = (fitted(y, noisy, proba, of, rows) for of in (month, pd.Series(pd.Categorical(month))))
     np.testing.assert_array_equal(numbers.sources_.matrices, categories.sources_.matrices)  # have no order
-
-
-def test_dates_of_each_sample_are_an_error():
-    y, noisy, proba, _, _ = worse_labels(0, n=600)
-    with refused("periods"):
-        fitted(y, noisy, proba, pd.Series(pd.date_range("2025-01-01", periods=600)), np.arange(60))
 
 
 # ---------------------------------------------------------------------------- where verified samples are from
