@@ -71,12 +71,11 @@ def test_matrices_are_a_fixed_point_of_expectation_maximisation():
 
 
 def test_the_log_likelihood_is_a_sum_over_labels():
-    _, _, codes, true = people()
+    codes = people()[2]
     weights = np.array([0.3, 1.0, 0.0, 2.0])
     found = np.exp(log_likelihood(codes, MATRICES, weights))
     expected = slow_posterior(np.full((len(codes), C), 1 / C), codes, np.full(len(codes), -1), MATRICES + 0.0, weights)
     np.testing.assert_allclose(found / found.sum(axis=1, keepdims=True), expected, atol=1e-12)
-    assert (true >= 0).any()
 
 
 def test_shares_are_shrunk_by_the_strength_of_the_highest_evidence():
