@@ -201,13 +201,6 @@ def test_a_given_T_is_checked():
             LabelNoiseModel.from_transition_matrix(*args)
 
 
-def test_a_verified_class_without_a_column_needs_one():
-    verified = np.where(np.arange(240) == 0, 3, VERIFIED)
-    with pytest.raises(ValueError, match="no column for it"):
-        LabelNoiseModel().fit(PROBA, NOISY, y_verified=verified, classes=[0, 1, 2, 3])
-    assert len(fit(np.pad(PROBA, ((0, 0), (0, 1))), NOISY, y_verified=verified).classes_) == 4
-
-
 # ---------------------------------------------------------------------------- forms of the clean samples
 def test_noisy_labels_of_clean_samples_may_have_gaps():
     proba, noisy, verified, y = problem()
@@ -319,6 +312,7 @@ TABLE = pd.DataFrame({"verified": np.where(VERIFIED >= 0, VERIFIED, np.nan), "la
         ({"y_noisy": TABLE}, "twice"),
         ({"y_noisy": TABLE.assign(text="cat"), "y_verified": None}, "columns"),
         ({"y_verified": np.where(AT_FIRST, 7, VERIFIED)}, "verified labels"),
+        ({"y_verified": np.where(AT_FIRST, 3, VERIFIED), "classes": range(4)}, "no column for it"),
         ({"y_verified": TRUE}, "count_transition_matrix"),
         ({"y_verified": [None] * 240}, "proba_of"),
         ({"classes": [0, 1, 1]}, "classes"),
@@ -375,6 +369,7 @@ def test_a_class_without_probability_or_verified_sample_is_named():
     model = fit(PROBA, NOISY, y_verified=np.where(VERIFIED == 2, -1, VERIFIED))
     assert "missing_class" in model.diagnostics_
     four = np.column_stack([PROBA, np.zeros(240)])
+    assert len(fit(four, NOISY, y_verified=np.where(AT_FIRST, 3, VERIFIED)).classes_) == 4
     model = fit(four, NOISY, y_verified=VERIFIED, classes=[0, 1, 2, 3])
     assert {"missing_class", "no_probability", "not_separated"} <= model.diagnostics_.keys()
 
