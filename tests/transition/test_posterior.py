@@ -12,18 +12,6 @@ from noisytransition.noise_model import LabelNoiseModel
 from noisytransition.transition import _checks, denoise_proba, label_posterior, pair_noise, symmetric_noise
 
 
-def label_quality(proba, y, T):
-    return LabelNoiseModel.from_transition_matrix(T).label_quality(proba, y)
-
-
-def find_label_issues(proba, y, T, threshold=0.5):
-    return LabelNoiseModel.from_transition_matrix(T).find_label_issues(proba, y, threshold=threshold, as_frame=False)
-
-
-def relabel(proba, y, T, threshold=0.9):
-    return LabelNoiseModel.from_transition_matrix(T).relabel(proba, y, threshold=threshold)
-
-
 @given(rows_with_labels(4), floats(0, 1))
 @example((np.array([[0, 1 / 3, 1 / 3, 1 / 3]]), np.array([0])), 0.0)
 def test_rows_sum_to_one_though_single_precision_does_not(rows, rate):
@@ -60,16 +48,16 @@ def posterior_by_bayes_rule(p, label, T):
 @given(noisy_rows(), floats(0, 1))
 def test_issues_and_new_labels_agree_with_bayes_rule_row_by_row(rows, threshold):
     proba, y, T = rows
-    before = y.copy()
-    posterior, quality = label_posterior(proba, y, T), label_quality(proba, y, T)
+    before, model = y.copy(), LabelNoiseModel.from_transition_matrix(T)
+    posterior, quality = label_posterior(proba, y, T), model.label_quality(proba, y)
     expected = np.array([posterior_by_bayes_rule(*row, T) for row in zip(proba, y, strict=True)])
     np.testing.assert_allclose(posterior, expected)
     np.testing.assert_allclose(quality, expected[np.arange(len(y)), y])
-    found = find_label_issues(proba, y, T, threshold=threshold)
+    found = model.find_label_issues(proba, y, threshold=threshold, as_frame=False)
     assert found.dtype == np.intp
     doubtful = [n for n, q in enumerate(quality) if q < threshold]
     assert found.tolist() == sorted(doubtful, key=lambda n: quality[n])
-    labels = relabel(proba, y, T, threshold=threshold)
+    labels = model.relabel(proba, y, threshold=threshold)
     for n, row in enumerate(posterior):
         assert labels[n] == (row.argmax() if row.max() >= threshold else y[n])
     np.testing.assert_array_equal(y, before)
@@ -81,17 +69,20 @@ def test_blocks_of_rows_give_the_bits_of_all_at_once(order, dtype, monkeypatch):
     rng = np.random.default_rng(0)
     proba = np.asarray(rng.dirichlet(np.ones(4), 101), dtype=dtype, order=order)
     y, T = rng.integers(4, size=101), symmetric_noise(4, 0.3)
-    functions = label_posterior, label_quality, find_label_issues, partial(relabel, threshold=0.6)
-    whole = [function(proba, y, T) for function in functions]
+    model = LabelNoiseModel.from_transition_matrix(T)
+    issues, relabel = partial(model.find_label_issues, as_frame=False), partial(model.relabel, threshold=0.6)
+    functions = partial(label_posterior, T=T), model.label_quality, issues, relabel
+    whole = [function(proba, y) for function in functions]
     monkeypatch.setattr(_checks, "_BLOCK", 40)
     for function, expected in zip(functions, whole, strict=True):
-        np.testing.assert_array_equal(function(proba, y, T), expected)
+        np.testing.assert_array_equal(function(proba, y), expected)
 
 
 def test_no_copy_of_the_posteriors_is_made():
     proba, y = np.full((40_000, 200), 0.005, dtype=np.float32), np.zeros(40_000, dtype=int)
+    model = LabelNoiseModel.from_transition_matrix(symmetric_noise(200, 0.2))
     tracemalloc.start()
-    relabel(proba, y, symmetric_noise(200, 0.2))
+    model.relabel(proba, y)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 0.5 * proba.nbytes
