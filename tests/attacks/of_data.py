@@ -5,22 +5,9 @@ import pandas as pd
 import scipy.sparse
 import torch
 from attacks.problem import TRUE, X_META, Y_META, Case, X, Y, changed
-from torch.utils.data import Dataset, IterableDataset, TensorDataset
+from torch.utils.data import Dataset, IterableDataset, Subset, TensorDataset
 
 NAN, INF = float("nan"), float("inf")
-
-
-class Samples(Dataset):
-    """A map-style Dataset of a list."""
-
-    def __init__(self, samples):
-        self.samples = samples
-
-    def __len__(self):
-        return len(self.samples)
-
-    def __getitem__(self, i):
-        return self.samples[i]
 
 
 class Stream(IterableDataset):
@@ -47,9 +34,9 @@ ROWS = [
     ("an empty array", X[:0], "0 sample|minimum of 1|inconsistent"),
     ("long doubles that float64 cannot hold", X.astype(np.longdouble) * np.longdouble("1e4000"), "infinity"),
     ("a stream", Stream(), "Stream without samples or __len__"),
-    ("an empty Dataset", Samples([]), "without samples"),
-    ("a Dataset of text", Samples(["a word"] * 60), "have the shape|data type 'str'"),
-    ("a Dataset of ragged samples", Samples(RAGGED), "equal size"),
+    ("an empty Dataset", Subset([], []), "without samples"),
+    ("a Dataset of text", Subset(["a word"] * 60, range(60)), "have the shape|data type 'str'"),
+    ("a Dataset of ragged samples", Subset(RAGGED, range(60)), "equal size"),
     ("a Dataset of another length", TensorDataset(torch.zeros(50, 4)), "60 labels for 50 samples|50"),
 ]
 CLEAN_ROWS = [
