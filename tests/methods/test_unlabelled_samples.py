@@ -36,21 +36,15 @@ def samples():
 X, TRUE, TABLE, KNOWN = samples()
 
 
-@pytest.fixture(scope="module")
-def proba():
-    has = TABLE.label.notna().to_numpy()
-    clf = LogisticRegression().fit(X[has], TABLE.label[has])
-    proba = clf.predict_proba(X)
-    proba[has] = cross_val_predict(clf, X[has], TABLE.label[has], method="predict_proba")
-    return proba
-
-
-def test_samples_without_a_label_count_in_shares_and_change_no_other_estimate(proba):
+def test_samples_without_a_label_count_in_shares_and_change_no_other_estimate():
+    has = TABLE.label.notna()
+    plain = LogisticRegression().fit(X[has], TABLE.label[has])
+    proba = plain.predict_proba(X)
+    proba[has] = cross_val_predict(plain, X[has], TABLE.label[has], method="predict_proba")
     with pytest.warns(UserWarning, match="samples have no label"):
         found = LabelNoiseModel().fit(proba, TABLE)
     with pytest.warns(UserWarning, match="samples have no label"):
         clf = LOGISTIC.fit(X, TABLE)
-    has = TABLE.label.notna()
     for model in (found, clf.noise_model_):
         shares = {None: model.class_shares().loc[1]} | dict(model.class_shares(by=has).xs(1, level=1).iterrows())
         for part, share in shares.items():
