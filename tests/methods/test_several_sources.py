@@ -129,7 +129,8 @@ def test_folds_scores_and_pipelines():
         assert make_pipeline(StandardScaler(), clone(clf)).fit(X, TABLE).score(X_TEST, Y_TEST) > 0.8
 
 
-def test_sources_are_routed_and_cut(routing):
+@sklearn.config_context(enable_metadata_routing=True)
+def test_sources_are_routed_and_cut():
     X, table, *_ = people(300, asked=1)
     given = table.drop(columns="verified")
     labels, who = given.bfill(axis=1).iloc[:, 0], given.notna().idxmax(axis=1)  # each sample has one label
