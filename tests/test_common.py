@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 import torch
 from estimators import CLASSIFIERS, NEED_CLEAN_DATA, SELF_CLEANED, WITH_TRANSITION, WITHOUT_CLEAN_DATA, small
 from numpydoc.docscrape import NumpyDocString
@@ -249,7 +250,8 @@ def test_a_refit_that_fails_leaves_nothing_fitted(cls, blobs):
 
 
 # ---------------------------------------------------------------------------- searches and pipelines
-def test_a_pipeline_scales_X_meta_with_routing(blobs, routing):
+@sklearn.config_context(enable_metadata_routing=True)
+def test_a_pipeline_scales_X_meta_with_routing(blobs):
     X, y, X_clean, y_clean, *_ = blobs
     pipe = make_pipeline(StandardScaler(), small(GLCClassifier), transform_input=["X_clean"])
     X, X_clean = X * 50 + 7, X_clean * 50 + 7
