@@ -43,15 +43,6 @@ def float64():
     torch.set_default_dtype(torch.float32)
 
 
-@pytest.fixture
-def routing():
-    """Enable metadata routing."""
-    import sklearn
-
-    with sklearn.config_context(enable_metadata_routing=True):
-        yield
-
-
 def _labelled_blobs():
     rng = np.random.default_rng(0)
     y = rng.integers(3, size=600)
