@@ -248,6 +248,7 @@ def test_classes_and_a_prior_are_in_the_order_that_was_given():
     prior = pd.DataFrame([[0.5, 0.5, 0], [0, 0.9, 0.1], [0.1, 0, 0.9]], NAMES, NAMES)
     one, other = (fit(PROBA, **known, prior=of) for of in (prior, prior.iloc[order, order]))
     np.testing.assert_array_equal(one.transition_matrix_, other.transition_matrix_)
+    pd.testing.assert_frame_equal(one.class_shares(), other.class_shares())  # by fits without a fold
 
 
 def test_columns_of_data_frames_are_read_by_name():
