@@ -255,12 +255,6 @@ def test_fits_without_folds_are_made_once(monkeypatch):
     assert calls[11:] == [200] + [180] * 10
 
 
-def test_a_prior_with_class_names_can_have_any_order():
-    prior = pd.DataFrame(pair_noise(3, 0.3))
-    same = (fitted(np.arange(100), prior=of).class_shares() for of in (prior, prior.iloc[::-1, ::-1]))
-    pd.testing.assert_frame_equal(*same)
-
-
 # ---------------------------------------------------------------------------- samples without a label, and weights
 def test_samples_without_a_label_are_like_the_verified_ones_of_others():
     """They are in no stratum with verified samples."""
