@@ -121,6 +121,7 @@ def renamed(*names):
         (renamed("a", "b", "Verified"), {}, "'verified'"),
         (renamed("a", "true", "verified"), {}, "column 'true'"),
         (TABLE.assign(Verified_Probability=0.5), {}, "'verified_probability'"),
+        (TABLE.assign(verified_probability=0.0), {}, "verified_probability"),
         (TABLE, {"y_verified": [0] * 6}, "twice"),
         (TABLE, {"sources": list("pqpqpq")}, "Omit sources="),
         (TABLE.assign(a=None, b=None), {}, "no noisy sample to learn from"),
