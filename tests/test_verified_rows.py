@@ -267,9 +267,3 @@ def test_known_probabilities_of_the_draw_are_a_column_of_the_table(clf, suspicio
     right, weights = (clf.predict(X) == y)[checked], 1 / frame.verified_probability[checked]
     assert clf.score(X, frame) == pytest.approx(np.average(right, weights=weights))
     assert clf.score(X[checked], frame[checked]) == pytest.approx(clf.score(X, frame))
-
-
-def test_probabilities_of_the_draw_are_checked_before_any_training(suspicious):
-    X, _, frame = suspicious
-    with refused("verified_probability"):
-        small(EMTransitionClassifier).fit(X, frame.assign(verified_probability=0.0))
