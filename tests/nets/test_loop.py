@@ -77,19 +77,6 @@ class Waiting(TorchDispatchMode):
         return func(*args, **kwargs or {})
 
 
-@pytest.fixture
-def waits(monkeypatch):
-    """Return the operators of epochs that would wait for a GPU."""
-    epoch, seen = NoisyLabelNet.run_single_epoch, []
-
-    def watched(*args, **kwargs):
-        with Waiting(seen):
-            epoch(*args, **kwargs)
-
-    monkeypatch.setattr(NoisyLabelNet, "run_single_epoch", watched)
-    return seen
-
-
 def mlp():
     return nn.Sequential(nn.Linear(4, 6), nn.ReLU(), nn.Linear(6, 3))
 
@@ -101,7 +88,14 @@ def mlp():
         *((network, name) for network in (mlp, module) for name in (None, "dual", "double-vjp", "difference")),
     ],
 )
-def test_a_step_waits_for_its_losses_alone(waits, network, method):
+def test_a_step_waits_for_its_losses_alone(monkeypatch, network, method):
+    epoch, waits = NoisyLabelNet.run_single_epoch, []
+
+    def watched(*args, **kwargs):
+        with Waiting(waits):
+            epoch(*args, **kwargs)
+
+    monkeypatch.setattr(NoisyLabelNet, "run_single_epoch", watched)
     update = PosteriorCounts(0.1) if method is None else MetaGradient(CleanBatches(ROWS, 5), 0.1, method=method)
     net = train(network(), criterion=ForwardLoss(pair_noise(3, 0.2)), update=update)
     losses = [value for epoch in net.history for batch in epoch["batches"] for k, value in batch.items() if "loss" in k]
