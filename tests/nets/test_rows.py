@@ -208,14 +208,11 @@ def test_a_sampler_of_the_user_s_draws_as_in_torch_s_loader(sampler):
 
 
 # ---------------------------------------------------------------------------- draws in proportion to weights
-WEIGHTS = st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=30)
-
-
 def counts(sampler):
     return np.bincount(list(sampler), minlength=len(sampler))
 
 
-@given(WEIGHTS, st.integers(0, 100))
+@given(st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=30), st.integers(0, 100))
 def test_each_row_comes_as_often_as_its_share_rounded_down_or_up(weights, seed):
     torch.manual_seed(seed)
     drawn, share = counts(ProportionalSampler(weights)), len(weights) * np.array(weights) / sum(weights)
