@@ -2,8 +2,7 @@
 
 import numpy as np
 import torch
-from skorch.callbacks import Callback
-from training import lowest_loss
+from training import On, lowest_loss
 
 from noisytransition.losses import ForwardLoss
 from noisytransition.nets import NoisyLabelNet, Rows
@@ -17,16 +16,15 @@ def test_the_best_clean_epoch_has_the_lowest_calibrated_loss_of_the_clean_sample
     rows, clean = (Rows(np.float32(X), y) for X, y in (blobs[:2], blobs[2:4]))
     losses, epochs = [], []
 
-    class Epochs(Callback):
-        def on_epoch_end(self, net, **kwargs):
-            losses.append(lowest_loss(net.predict_proba(clean), clean.label))
-            epochs.append((net.module_.weight.detach().clone(), net.criterion_.transition_matrix))
+    def note(net, **kwargs):
+        losses.append(lowest_loss(net.predict_proba(clean), clean.label))
+        epochs.append((net.module_.weight.detach().clone(), net.criterion_.transition_matrix))
 
     torch.manual_seed(0)
     select = BestCleanEpoch(clean)
     parts = {"criterion": ForwardLoss(pair_noise(3, 0.3)), "update": PosteriorCounts(0.5), "select": select}
     params = {"lr": 1.0, "optimizer__momentum": 0.98, "max_epochs": 11, "classes": np.arange(3), "verbose": 0}
-    net = NoisyLabelNet(torch.nn.Linear(4, 3), **parts, **params, callbacks=[("epochs", Epochs())])
+    net = NoisyLabelNet(torch.nn.Linear(4, 3), **parts, **params, callbacks=[("epochs", On(epoch_end=note))])
     net.fit(rows, rows.label)
     best = int(np.argmin(losses))
     assert 0 < best < len(losses) - 1
