@@ -162,22 +162,21 @@ def test_an_optimiser_that_is_made_too_late_is_not_left_as_it_was(fit_with):
 
 
 UNSAVEABLE = [
-    (NoisyLabelNet, lambda module: lambda x: x),
-    (Update, lambda module: np.random.default_rng(0)),
-    (Selection, lambda module: [torch.optim.SGD(module.parameters())]),
-    (Update, lambda module: {"peer": MLP(4, 3)}),
+    ("net", NoisyLabelNet, lambda module: lambda x: x),
+    ("update", Update, lambda module: np.random.default_rng(0)),
+    ("select", Selection, lambda module: [torch.optim.SGD(module.parameters())]),
+    ("update", Update, lambda module: {"peer": MLP(4, 3)}),
 ]
 
 
-@pytest.mark.parametrize(("base", "make"), UNSAVEABLE)
-def test_state_that_would_be_lost_is_refused_before_training(fit_with, base, make):
+@pytest.mark.parametrize(("part", "base", "make"), UNSAVEABLE)
+def test_state_that_would_be_lost_is_refused_before_training(fit_with, part, base, make):
     class Keeps(base):
         def on_train_begin(self, net, **kwargs):
             super().on_train_begin(net, **kwargs)
             self.thing_ = make(net.module_)
 
-    names = {NoisyLabelNet: "net", Update: "update", Selection: "select"}
-    parts = {names[base]: Keeps if base is NoisyLabelNet else Keeps()}
+    parts = {part: Keeps if part == "net" else Keeps()}
     with refused("thing_"):
         fit_with(lambda: parts)
     fit_with(lambda: parts, state=None)
