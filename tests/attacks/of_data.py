@@ -20,6 +20,7 @@ def masked(array):
 
 
 NAMES = np.array(["ant", "bee", "cat"])
+FRAME = pd.DataFrame(X, columns=list("abcd"))
 RAGGED = [np.zeros(4 + i % 2, np.float32) for i in range(60)]
 
 # what is bad, in place of an array of 4 columns, and the words of the message
@@ -83,6 +84,10 @@ FIT = [
     Case("clean rows twice", "fit", {"meta": (X_META, Y_META), "y_verified": VERIFIED}, "given 2 times"),
     Case("a table of other names", "fit", {"y": pd.DataFrame({"y": Y, "checked": VERIFIED})}, "'verified'"),
     Case("clean rows without labels", "fit", {"X_clean": X_META}, "go together"),
+    Case("columns in another order", "fit", {"X": FRAME, "meta": (FRAME[list("dcba")], Y)}, "feature names"),
+    Case("short weights", "fit", {"sample_weight": np.ones(59)}, "sample_weight.shape"),
+    Case("weights of 0", "fit", {"sample_weight": np.zeros(60)}, "zero"),
+    Case("negative weights", "fit", {"sample_weight": np.full(60, -1.0)}, "Negative"),
     Case("clean rows alone", "fit", {"meta": X_META}, "must be a pair"),
     Case("names beside numbers", "fit", {"meta": (X_META, NAMES[Y_META])}, "number labels.*text labels"),
     Case("large floats", "fit", {"y": 2.0**53 + Y}, "cannot represent"),

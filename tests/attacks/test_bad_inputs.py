@@ -24,7 +24,7 @@ JUDGED = {"X": X, "y_noisy": Y}
 METHODS = dict.fromkeys(("label_posterior", "label_quality", "find_label_issues", "relabel"), JUDGED)
 METHODS |= {"predict": {"X": X}, "predict_proba": {"X": X}, "sample_weights": JUDGED}
 FOLDS = {"y": Y, "y_verified": [0 if label == 0 else None for label in Y], "groups": None}
-DATA = {"X", "y", "y_verified", "meta", "X_clean", "y_clean", "y_clean_noisy"}
+DATA = {"X", "y", "y_verified", "sample_weight", "meta", "X_clean", "y_clean", "y_clean_noisy"}
 
 
 def classes_of(case):
