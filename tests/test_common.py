@@ -124,15 +124,6 @@ def test_a_class_that_is_missing_from_the_noisy_or_from_the_clean_samples_is_a_c
             assert clf.predict_proba(X).shape == (len(X), 3)
 
 
-@some
-def test_columns_of_clean_samples_are_those_of_X(cls, blobs):
-    """Checks of scikit-learn predict from other columns."""
-    X, y, X_clean, y_clean, *_ = blobs
-    frame, meta = pd.DataFrame(X, columns=list("abcd")), pd.DataFrame(X_clean, columns=list("abcd"))
-    with refused("feature names"):
-        small(cls).fit(frame, y, meta=(meta[list("dcba")], y_clean))
-
-
 # ---------------------------------------------------------------------------- parameters
 @every
 def test_names_are_skorch_s_and_reach_the_net(cls, blobs):
