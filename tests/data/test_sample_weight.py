@@ -49,15 +49,6 @@ def test_the_weighted_majority_of_each_point_is_learned():
     np.testing.assert_allclose(clf.predict_proba(X)[right, y[right]], 0.8, atol=0.03)  # of 0.5 without weights
 
 
-@pytest.mark.parametrize(
-    ("weights", "message"),
-    [(np.ones(299), "sample_weight.shape"), (np.zeros(300), "zero"), (np.full(300, -1.0), "Negative")],
-)
-def test_weights_that_are_none_are_refused(weights, message, blobs):
-    with refused(message):
-        weighted(CrossEntropyClassifier, blobs, weights)
-
-
 @pytest.mark.parametrize("own", [{"iterator_train__shuffle": False}, {"iterator_train": torch.utils.data.DataLoader}])
 def test_a_loader_that_knows_nothing_of_weights_is_refused(own, blobs):
     with refused(next(iter(own))):
