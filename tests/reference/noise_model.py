@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 from scipy.optimize import minimize
+from scipy.special import softmax
 
 PRECISION = 10.0
 SMALLEST_VARIANCE = 1e-6
@@ -13,11 +14,6 @@ def centred_log(p):
     """Logarithms of probabilities, less their mean."""
     logs = [math.log(v) for v in p]
     return [v - sum(logs) / len(logs) for v in logs]
-
-
-def softmax(z):
-    exps = [math.exp(v - max(z)) for v in z]
-    return [v / sum(exps) for v in exps]
 
 
 def unpack(x, c):
