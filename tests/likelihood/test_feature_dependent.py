@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from posteriors import draw, labels_of, simulated
 from reference.noise_model import calibrated, unpack
-from scipy.optimize import approx_fprime
 from scipy.special import softmax
 
 from noisytransition import LabelNoiseModel
@@ -93,8 +92,12 @@ def test_objective_by_loops(c, seed, power, weight):
 @pytest.mark.parametrize("power", [0.0, 0.3, 1.7])
 def test_the_gradient_is_that_of_the_objective(c, power):
     one_T, x = likelihood(3, c, weight=2.0)[0], parameters(5, c, power)
-    differences = approx_fprime(x, lambda at: dependent_loss(one_T, at)[0], 1e-7)
-    np.testing.assert_allclose(dependent_loss(one_T, x)[1], differences, atol=1e-6)
+    _, gradient = dependent_loss(one_T, x)
+    for k in range(len(x)):
+        step = np.zeros_like(x)
+        step[k] = 1e-5
+        change = (dependent_loss(one_T, x + step)[0] - dependent_loss(one_T, x - step)[0]) / 2e-5
+        np.testing.assert_allclose(gradient[k], change, rtol=1e-6, atol=1e-9)
 
 
 # ---------------------------------------------------------------------------- where labels depend on the row
