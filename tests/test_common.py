@@ -35,16 +35,22 @@ OF_METHOD = re.compile(
 )
 
 
+def checked(cls, max_epochs):
+    """Create a classifier with fewer epochs and trainings than the default."""
+    few = {"cv": 2, "fine_tuning_epochs": max_epochs + 1, "warm_up_epochs": (max_epochs + 1) // 2}
+    fewer = {name: value for name, value in few.items() if name in cls._get_param_names()}
+    return cls(max_epochs=max_epochs, batch_size=32, optimizer="sgd", lr=0.5, random_state=0, **fewer)
+
+
 def checks_of_scikit_learn():
     """All checks of one class without and one with clean data, and of the others those of the method."""
-    params = {"batch_size": 32, "optimizer": "sgd", "lr": 0.5}
     for cls in WITHOUT_CLEAN_DATA + SELF_CLEANED:
         if not any(base in METHODS.values() for base in cls.__mro__):
             continue  # classes of the docs inherit the interface of the library's
-        for estimator, check in estimator_checks_generator(small(cls, max_epochs=1, **params)):
+        for estimator, check in estimator_checks_generator(checked(cls, max_epochs=1)):
             name = check.func.__name__
             if name in ("check_classifiers_train", "check_classifiers_classes"):  # which ask for a good fit
-                estimator = small(cls, max_epochs=3, **params)
+                estimator = checked(cls, max_epochs=3)
             if name.startswith("check_sample_weight_equivalence"):
                 continue  # weights are drawing probabilities: equal in the mean; test_sample_weight.py has exact cases
             has_forms = name.startswith("check_estimator_sparse_") or "readonly_memmap" in check.keywords
